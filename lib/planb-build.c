@@ -1,0 +1,230 @@
+/*
+ * Copyright (c) 2026 The PlanB for Open vSwitch Authors.
+ *
+ * Licensed under the Apache License, Version 2.0 (the "License");
+ * you may not use this file except in compliance with the License.
+ * You may obtain a copy of the License at:
+ *
+ *     http://www.apache.org/licenses/LICENSE-2.0
+ *
+ * Unless required by applicable law or agreed to in writing, software
+ * distributed under the License is distributed on an "AS IS" BASIS,
+ * WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+ * See the License for the specific language governing permissions and
+ * limitations under the License.
+ */
+
+#include "planb.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "planb-private.h"
+
+/* Converts 'prefix' into 'rule'.  Returns 0 or EINVAL if 'prefix' is not a
+ * prefix. */
+int
+planb_rule_from_prefix(struct planb_rule *rule,
+                       const struct planb_prefix *prefix)
+{
+    uint64_t hi = planb_get_be64(prefix->addr);
+    uint64_t lo = planb_get_be64(prefix->addr + 8);
+
+    if (prefix->plen > 128
+        || hi & planb_host_hi(prefix->plen)
+        || lo & planb_host_lo(prefix->plen)) {
+        return EINVAL;
+    }
+
+    rule->hi = hi;
+    rule->lo = lo;
+    rule->priority = prefix->priority;
+    rule->value = prefix->value;
+    rule->plen = prefix->plen;
+    return 0;
+}
+
+void
+planb_rule_to_prefix(const struct planb_rule *rule,
+                     struct planb_prefix *prefix)
+{
+    memset(prefix, 0, sizeof *prefix);
+    planb_put_be64(prefix->addr, rule->hi);
+    planb_put_be64(prefix->addr + 8, rule->lo);
+    prefix->plen = rule->plen;
+    prefix->priority = rule->priority;
+    prefix->value = rule->value;
+}
+
+/* Sorting.
+ *
+ * What is sorted are pairs of the upper half of the address and the position
+ * in the caller's array.  A radix sort on the former puts nearly everything in
+ * place.  What ties there is finished by comparison. */
+struct sort_item {
+    uint64_t hi;
+    uint32_t index;
+};
+
+#define RADIX_BITS 11
+#define RADIX_SIZE (1u << RADIX_BITS)
+#define RADIX_PASSES ((64 + RADIX_BITS - 1) / RADIX_BITS)
+
+/* Sorts the 'n' items in 'a' by 'hi', keeping the order of equal ones.  Uses
+ * 'b' as scratch space.  Returns whichever of the two has the result. */
+static struct sort_item *
+radix_sort(struct sort_item *a, struct sort_item *b, size_t n,
+           uint32_t counts[RADIX_PASSES][RADIX_SIZE])
+{
+    memset(counts, 0, RADIX_PASSES * sizeof counts[0]);
+    for (size_t i = 0; i < n; i++) {
+        for (int pass = 0; pass < RADIX_PASSES; pass++) {
+            counts[pass][(a[i].hi >> (pass * RADIX_BITS)) % RADIX_SIZE]++;
+        }
+    }
+
+    for (int pass = 0; pass < RADIX_PASSES; pass++) {
+        int shift = pass * RADIX_BITS;
+        uint32_t *count = counts[pass];
+        struct sort_item *tmp;
+        uint32_t sum = 0;
+
+        /* A digit that is the same everywhere orders nothing. */
+        if (n && count[(a[0].hi >> shift) % RADIX_SIZE] == n) {
+            continue;
+        }
+
+        for (size_t i = 0; i < RADIX_SIZE; i++) {
+            uint32_t c = count[i];
+
+            count[i] = sum;
+            sum += c;
+        }
+        for (size_t i = 0; i < n; i++) {
+            b[count[(a[i].hi >> shift) % RADIX_SIZE]++] = a[i];
+        }
+
+        tmp = a;
+        a = b;
+        b = tmp;
+    }
+    return a;
+}
+
+static int
+compare_rules(const void *a_, const void *b_)
+{
+    const struct planb_rule *a = a_;
+    const struct planb_rule *b = b_;
+
+    return planb_rule_compare(a, b);
+}
+
+/* Compares rules that may be identical, in which case their positions in the
+ * array they came from decide.  Those are in 'value' for the while. */
+static int
+compare_rules_stably(const void *a_, const void *b_)
+{
+    const struct planb_rule *a = a_;
+    const struct planb_rule *b = b_;
+    int cmp = compare_rules(a, b);
+
+    return cmp ? cmp : a->value < b->value ? -1 : a->value > b->value;
+}
+
+/* Converts the 'n' elements of 'prefixes' to sorted rules without duplicates
+ * in '*rulesp', which the caller must free, and stores their number in '*np'.
+ * Of identical prefixes the last one stays. */
+static int
+sort_prefixes(const struct planb_prefix prefixes[], size_t n,
+              struct planb_rule **rulesp, size_t *np)
+{
+    uint32_t (*counts)[RADIX_SIZE] = NULL;
+    struct planb_rule *rules = NULL;
+    struct sort_item *items = NULL;
+    struct sort_item *sorted;
+    size_t n_rules = 0;
+    int error = ENOMEM;
+
+    rules = malloc((n ? n : 1) * sizeof *rules);
+    items = malloc((n ? n : 1) * 2 * sizeof *items);
+    counts = malloc(RADIX_PASSES * sizeof *counts);
+    if (!rules || !items || !counts) {
+        goto error;
+    }
+
+    for (size_t i = 0; i < n; i++) {
+        items[i].hi = planb_get_be64(prefixes[i].addr);
+        items[i].index = i;
+    }
+    sorted = radix_sort(items, items + n, n, counts);
+
+    for (size_t i = 0; i < n; i++) {
+        uint32_t index = sorted[i].index;
+
+        error = planb_rule_from_prefix(&rules[i], &prefixes[index]);
+        if (error) {
+            goto error;
+        }
+        rules[i].value = index;
+    }
+
+    for (size_t i = 0; i < n; ) {
+        size_t start = i;
+
+        for (i++; i < n && rules[i].hi == rules[start].hi; i++) {
+            continue;
+        }
+        if (i - start > 1) {
+            qsort(&rules[start], i - start, sizeof *rules,
+                  compare_rules_stably);
+        }
+        for (size_t j = start; j < i; j++) {
+            if (j + 1 < i && !compare_rules(&rules[j], &rules[j + 1])) {
+                continue;
+            }
+            rules[n_rules] = rules[j];
+            rules[n_rules++].value = prefixes[rules[j].value].value;
+        }
+    }
+
+    free(items);
+    free(counts);
+    *rulesp = rules;
+    *np = n_rules;
+    return 0;
+
+error:
+    free(rules);
+    free(items);
+    free(counts);
+    return error;
+}
+
+/* Compiles the 'n' elements of 'prefixes', in any order, into a new tree that
+ * gives 'default_value' for addresses outside all of them, and stores it in
+ * '*treep'.  If the same prefix is there more than once with the same
+ * priority, its last value counts.
+ *
+ * Returns 0 if successful, EINVAL if an element is not a prefix (it is longer
+ * than 128 bits or has host bits set), ENOSPC if 'n' is greater than
+ * PLANB_MAX_PREFIXES, or ENOMEM. */
+int
+planb_build(const struct planb_prefix prefixes[], size_t n,
+            uint32_t default_value, struct planb **treep)
+{
+    struct planb_rule *rules;
+    size_t n_rules;
+    int error;
+
+    if (n > PLANB_MAX_PREFIXES) {
+        return ENOSPC;
+    }
+
+    error = sort_prefixes(prefixes, n, &rules, &n_rules);
+    if (!error) {
+        error = planb_compile(rules, n_rules, default_value, NULL, treep);
+        free(rules);
+    }
+    return error;
+}
