@@ -1,0 +1,215 @@
+/*
+ * Copyright (c) 2026 The PlanB for Open vSwitch Authors.
+ *
+ * Licensed under the Apache License, Version 2.0 (the "License");
+ * you may not use this file except in compliance with the License.
+ * You may obtain a copy of the License at:
+ *
+ *     http://www.apache.org/licenses/LICENSE-2.0
+ *
+ * Unless required by applicable law or agreed to in writing, software
+ * distributed under the License is distributed on an "AS IS" BASIS,
+ * WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+ * See the License for the specific language governing permissions and
+ * limitations under the License.
+ */
+
+#ifndef DPIF_NETDEV_PLANB_H
+#define DPIF_NETDEV_PLANB_H 1
+
+/* IPv6 route tables in the userspace datapath.
+ * ============================================
+ *
+ * What
+ * ----
+ *
+ * The implementation of dpif-planb.h for dpif-netdev.  A 'struct dp_planb'
+ * belongs to a datapath and has its route tables, bindings and route classes.
+ * A 'struct dp_planb_pmd' belongs to a thread that processes packets (in the
+ * sense of dpif-netdev.c, where the threads other than PMD threads share one)
+ * and has what that thread writes: the routes' counters and some statistics.
+ *
+ * dp_planb_lookup() finds the route classes of a batch of packets before the
+ * batch enters the flow caches.  dp_planb_count() implements "count_route".
+ *
+ * Why
+ * ---
+ *
+ * A batch is looked up at once because the searches for its addresses hide
+ * each other's cache misses.  For the same reason dp_planb_lookup() prefetches
+ * what it reads and what dp_planb_count() will write.
+ *
+ * Route indexes select an entry in arrays.  The arrays are divided into chunks
+ * so that they can grow in place while they are used: a chunk is never moved,
+ * and only freed with the array.  Thus the reader of an old tree, or of the
+ * tree of an outer batch while a recirculated one is processed, always finds
+ * the class and the counters of each index that the tree yields.
+ *
+ * Each thread has counters of its own, which no one else writes.  Those of a
+ * thread that goes away are added to 'struct dp_planb_route' in the moment
+ * when the thread is taken off the list, so that the sum over the list and the
+ * remainder never goes backwards.
+ *
+ * Thread-safety
+ * -------------
+ *
+ * dp_planb_is_bound(), dp_planb_lookup() and dp_planb_count() are for the
+ * thread that owns the 'struct dp_planb_pmd'.  They take no lock and allocate
+ * nothing: route tables and bindings are protected by RCU, chunks are
+ * published by a release store and stay.  When something is missing that
+ * could not be allocated, a packet has no class, which is always right.
+ *
+ * All other functions take the mutex in 'struct dp_planb' and no other lock,
+ * so that they may be called with any lock held. */
+
+#include "cmap.h"
+#include "dp-packet.h"
+#include "dpif-planb.h"
+#include "openvswitch/hmap.h"
+#include "openvswitch/list.h"
+#include "ovs-atomic.h"
+#include "ovs-thread.h"
+#include "packets.h"
+#include "util.h"
+
+#ifdef  __cplusplus
+extern "C" {
+#endif
+
+struct smap;
+
+/* A chunk has the entries of this many consecutive route indexes. */
+#define DP_PLANB_CHUNK_BITS 12
+#define DP_PLANB_CHUNK_SIZE (1u << DP_PLANB_CHUNK_BITS)
+#define DP_PLANB_CHUNK_MASK (DP_PLANB_CHUNK_SIZE - 1)
+
+/* The most chunks in an array, thus a limit on route indexes. */
+#define DP_PLANB_MAX_CHUNKS 4096
+#define DP_PLANB_MAX_ROUTES (DP_PLANB_MAX_CHUNKS * DP_PLANB_CHUNK_SIZE)
+
+/* The route classes of a chunk, indexed by route. */
+struct dp_planb_classes {
+    atomic_uint32_t class_id[DP_PLANB_CHUNK_SIZE];
+};
+
+/* What one thread has counted for a route. */
+struct dp_planb_counter {
+    atomic_ullong n_packets;
+    atomic_ullong n_bytes;
+};
+
+/* The counters of one thread for a chunk.  The padding keeps other threads'
+ * data out of the cache lines of the counters. */
+struct dp_planb_counters {
+    uint8_t pad0[CACHE_LINE_SIZE];
+    struct dp_planb_counter counters[DP_PLANB_CHUNK_SIZE];
+    uint8_t pad1[CACHE_LINE_SIZE];
+};
+
+/* What is known about a route besides the counters of the running threads. */
+struct dp_planb_route {
+    uint64_t n_packets;         /* Counted by threads that are gone. */
+    uint64_t n_bytes;
+    uint64_t n_packets_seen;    /* Of all threads, when last looked at. */
+    long long int used;         /* When 'n_packets_seen' grew, in msec. */
+};
+
+struct dp_planb_routes {
+    struct dp_planb_route routes[DP_PLANB_CHUNK_SIZE];
+};
+
+/* Of a datapath. */
+struct dp_planb {
+    /* Read by all threads that process packets, for each batch. */
+    atomic_count n_bindings;    /* Number of elements in 'bindings'. */
+    struct cmap bindings;       /* Contains "struct dp_planb_binding"s. */
+    ATOMIC(struct dp_planb_classes *) classes[DP_PLANB_MAX_CHUNKS];
+
+    struct ovs_refcount ref_cnt; /* 1 for the datapath, 1 for each thread. */
+
+    /* Protects all that follows, and writing what precedes. */
+    struct ovs_mutex mutex;
+    struct hmap tables OVS_GUARDED; /* Contains "struct dp_planb_table"s. */
+    struct hmap ports OVS_GUARDED; /* Contains "struct dp_planb_port"s. */
+    struct ovs_list pmds OVS_GUARDED; /* Contains "struct dp_planb_pmd"s. */
+    struct dp_planb_routes *routes[DP_PLANB_MAX_CHUNKS] OVS_GUARDED;
+    size_t n_chunks OVS_GUARDED; /* All chunk numbers are less than this. */
+    char *kernel OVS_GUARDED;   /* Last other_config:planb-impl. */
+};
+
+/* Of a thread. */
+struct dp_planb_pmd {
+    struct dp_planb *planb;
+    struct ovs_list node;       /* In 'planb''s 'pmds'. */
+    unsigned int core_id;
+    int numa_id;
+    struct cmap tables;         /* Contains "struct dp_planb_pmd_table"s. */
+    ATOMIC(struct dp_planb_counters *) counters[DP_PLANB_MAX_CHUNKS];
+};
+
+/* What dp_planb_lookup() has found for a packet. */
+struct dp_planb_result {
+    uint32_t class_id;          /* Route class, 0 if none. */
+    uint32_t route;             /* Route index, only if there is a class. */
+};
+
+extern const struct dpif_planb_class dp_planb_class;
+
+struct dp_planb *dp_planb_create(void);
+void dp_planb_destroy(struct dp_planb *);
+void dp_planb_set_config(struct dp_planb *, const struct smap *other_config);
+void dp_planb_add_port(struct dp_planb *, odp_port_t);
+void dp_planb_del_port(struct dp_planb *, odp_port_t);
+
+struct dp_planb_pmd *dp_planb_pmd_create(struct dp_planb *,
+                                         unsigned int core_id, int numa_id);
+void dp_planb_pmd_destroy(struct dp_planb_pmd *);
+
+bool dp_planb_lookup__(struct dp_planb_pmd *, struct dp_packet_batch *,
+                       bool md_is_valid, odp_port_t in_port,
+                       struct dp_planb_result[NETDEV_MAX_BURST]);
+void dp_planb_count(struct dp_planb_pmd *, const struct dp_packet_batch *);
+
+/* In dpif-netdev.c. */
+struct dp_planb *dpif_netdev_get_planb(const struct dpif *);
+
+/* Returns true if any binding exists in the datapath of 'pmd'. */
+static inline bool
+dp_planb_is_bound(struct dp_planb_pmd *pmd)
+{
+    return atomic_count_get(&pmd->planb->n_bindings) != 0;
+}
+
+/* Finds the route classes of the packets in 'batch'.
+ *
+ * If 'md_is_valid' is false, the packets have come from 'in_port', and their
+ * metadata must not be used yet.  Returns true if some of them may have a
+ * class, after storing a result for each position of 'batch' in 'results'.
+ * The caller must pass each result to dp_planb_result_apply() after it has
+ * initialized the packet's metadata.
+ *
+ * If 'md_is_valid' is true, the packets must have no class.  Stores those that
+ * it finds in the packets' metadata itself, and returns false. */
+static inline bool
+dp_planb_lookup(struct dp_planb_pmd *pmd, struct dp_packet_batch *batch,
+                bool md_is_valid, odp_port_t in_port,
+                struct dp_planb_result results[NETDEV_MAX_BURST])
+{
+    return (OVS_UNLIKELY(dp_planb_is_bound(pmd))
+            && dp_planb_lookup__(pmd, batch, md_is_valid, in_port, results));
+}
+
+/* Stores 'result' in 'md'. */
+static inline void
+dp_planb_result_apply(const struct dp_planb_result *result,
+                      struct pkt_metadata *md)
+{
+    md->planb = result->class_id;
+    md->planb_route = result->route;
+}
+
+#ifdef  __cplusplus
+}
+#endif
+
+#endif /* dpif-netdev-planb.h */
