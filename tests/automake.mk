@@ -28,7 +28,8 @@ EXTRA_DIST += \
 	$(TESTSUITE_AT) \
 	$(TESTSUITE) \
 	$(srcdir)/tests/package.m4 \
-	tests/atlocal.in
+	tests/atlocal.in \
+	tests/ovs-known-failures
 DISTCLEANFILES += tests/atconfig
 
 $(srcdir)/tests/package.m4: $(top_srcdir)/configure.ac

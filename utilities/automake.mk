@@ -15,4 +15,10 @@
 # Both commands do their own set-up and build, so they are run from the source
 # tree and not installed.
 EXTRA_DIST += \
+	utilities/planb-check \
+	utilities/planb-check.8 \
+	utilities/planb-common \
+	utilities/planb-demo \
+	utilities/planb-demo.8 \
+	utilities/planb_demo.py \
 	utilities/debian-packages
