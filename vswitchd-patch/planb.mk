@@ -38,9 +38,12 @@ lib_libopenvswitch_la_SOURCES += \
 	lib/dpif-planb.h
 
 ofproto_libofproto_la_SOURCES += \
+	ofproto/ofproto-dpif-planb-class.c \
 	ofproto/ofproto-dpif-planb-compile.c \
+	ofproto/ofproto-dpif-planb-count.c \
 	ofproto/ofproto-dpif-planb-provider.h \
 	ofproto/ofproto-dpif-planb-show.c \
+	ofproto/ofproto-dpif-planb-xlate.c \
 	ofproto/ofproto-dpif-planb.c \
 	ofproto/ofproto-dpif-planb.h
 

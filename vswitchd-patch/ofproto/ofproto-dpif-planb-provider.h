@@ -20,8 +20,8 @@
 /* Data structures that the files ofproto-dpif-planb*.c share.
  *
  * Locks, in the order in which they are taken: ofproto_mutex, planb_rt's
- * 'mutex', rule_dpif's 'stats_mutex', 'planb_class_mutex', planb_backer's
- * 'mutex'. */
+ * 'mutex', rule_dpif's 'stats_mutex', the mutex of
+ * ofproto-dpif-planb-class.c, planb_backer's 'mutex'. */
 
 #include <netinet/in.h>
 
@@ -152,7 +152,7 @@ struct planb_rt {
     struct planb_route **staged;    /* Changed since the last commit. */
     size_t n_staged, allocated_staged;
 
-    /* Protected by 'planb_class_mutex'. */
+    /* Protected by the mutex of ofproto-dpif-planb-class.c. */
     struct hmap classes;            /* "struct planb_class"es. */
     size_t n_classes;               /* Those with a route in the flow table. */
 
@@ -244,7 +244,6 @@ struct planb_bridge {
     struct ovs_list active;         /* The same, by 'bridge_node'. */
 };
 
-extern struct ovs_mutex planb_class_mutex;
 extern struct ovs_list planb_bridges; /* "struct planb_bridge"s, for the main
                                        * thread. */
 extern struct cmap planb_rts;    /* "struct planb_rt"s by 'dp_id'. */
@@ -253,11 +252,22 @@ struct planb_rt *planb_rt_lookup(const struct ofproto_dpif *,
                                        uint8_t table_id);
 struct planb_rt *planb_rt_from_dp_id(uint32_t dp_id);
 void planb_rt_unref(struct planb_rt *);
-const struct planb_class *planb_class_lookup(uint32_t id);
 bool planb_rt_is_accelerated(const struct planb_rt *, ovs_version_t);
 void planb_rt_format_reason(struct planb_rt *, struct ds *);
 struct planb_route *planb_route_from_index(struct planb_rt *,
                                            uint32_t index);
+
+/* ofproto-dpif-planb-class.c. */
+const struct planb_class *planb_class_lookup(uint32_t id);
+bool planb_class_create_miss(struct planb_rt *);
+void planb_class_destroy_miss(struct planb_rt *);
+bool planb_class_add_route(struct planb_route *);
+void planb_class_remove_route(struct planb_route *);
+void planb_class_count_route(struct planb_class *, bool inserted);
+
+/* ofproto-dpif-planb-count.c. */
+struct planb_counter *planb_counter_create(struct planb_backer *,
+                                           struct rule_dpif *);
 void planb_counter_retire(struct planb_counter *);
 
 /* ofproto-dpif-planb-compile.c. */

@@ -19,17 +19,11 @@
 #include "ofproto-dpif-planb.h"
 #include "ofproto-dpif-planb-provider.h"
 
-#include <errno.h>
-
 #include "classifier.h"
 #include "flow.h"
 #include "hash.h"
-#include "netlink.h"
-#include "odp-netlink.h"
 #include "ofproto-provider.h"
 #include "openvswitch/match.h"
-#include "openvswitch/meta-flow.h"
-#include "openvswitch/ofp-actions.h"
 #include "openvswitch/ofp-match.h"
 #include "openvswitch/vlog.h"
 #include "packets.h"
@@ -39,381 +33,13 @@
 
 VLOG_DEFINE_THIS_MODULE(ofproto_dpif_planb);
 
-struct ovs_mutex planb_class_mutex = OVS_MUTEX_INITIALIZER;
 struct cmap planb_rts = CMAP_INITIALIZER;
 
 struct ovs_list planb_bridges = OVS_LIST_INITIALIZER(&planb_bridges);
 
-/* All of the "struct planb_class"es, by 'id'.  Written with
- * 'planb_class_mutex'. */
-static struct cmap planb_classes = CMAP_INITIALIZER;
-
-/* The last class and datapath table that were given a number.  Neither kind
- * of number is ever used again. */
-static uint32_t last_class_id OVS_GUARDED_BY(planb_class_mutex);
-static uint32_t last_dp_id OVS_GUARDED_BY(planb_class_mutex);
-
-/* Returns the next number after '*last', or 0 if there are no more. */
-static uint32_t
-next_id(uint32_t *last)
-{
-    return *last == UINT32_MAX ? 0 : ++*last;
-}
-
-/* Classes. */
-
-/* What a translation of some actions can show beyond what they say. */
-struct exposure {
-    bool own;                   /* The rule. */
-    bool cookie;                /* The rule's flow cookie. */
-    uint8_t max_ttl;            /* The same, for no more than this hop limit,
-                                 * if 'cookie' is false. */
-};
-
-/* Finds out what translations of 'actions' can show.  Where in doubt, they can
- * show the flow cookie. */
-static struct exposure
-get_exposure(const struct rule_actions *actions)
-{
-    struct exposure e = { .own = false };
-    bool ttl_changes = false;
-    const struct ofpact *a;
-
-    OFPACT_FOR_EACH (a, actions->ofpacts, actions->ofpacts_len) {
-        switch (a->type) {
-        case OFPACT_DEC_TTL:
-            /* A packet whose hop limit is used up goes to the controller with
-             * the cookie.  Which packets these are is only clear from the
-             * outset if nothing else changes the hop limit first. */
-            if (ttl_changes || e.max_ttl == UINT8_MAX) {
-                e.cookie = true;
-            } else {
-                e.max_ttl++;
-            }
-            break;
-
-        case OFPACT_OUTPUT:
-            if (ofpact_get_OUTPUT(a)->port == OFPP_CONTROLLER) {
-                e.cookie = true;
-            }
-            break;
-
-        case OFPACT_OUTPUT_TRUNC:
-            if (ofpact_get_OUTPUT_TRUNC(a)->port == OFPP_CONTROLLER) {
-                e.cookie = true;
-            }
-            break;
-
-        case OFPACT_SET_FIELD:
-        case OFPACT_REG_MOVE:
-        case OFPACT_STACK_POP:
-        case OFPACT_SET_IP_TTL:
-        case OFPACT_RESUBMIT:
-        case OFPACT_GOTO_TABLE:
-            ttl_changes = !(a->type == OFPACT_SET_FIELD
-                            && (ofpact_get_SET_FIELD(a)->field->id
-                                != MFF_IP_TTL)) || ttl_changes;
-            break;
-
-        case OFPACT_SET_VLAN_VID:
-        case OFPACT_SET_VLAN_PCP:
-        case OFPACT_STRIP_VLAN:
-        case OFPACT_PUSH_VLAN:
-        case OFPACT_SET_ETH_SRC:
-        case OFPACT_SET_ETH_DST:
-        case OFPACT_SET_IP_DSCP:
-        case OFPACT_SET_IP_ECN:
-        case OFPACT_SET_L4_SRC_PORT:
-        case OFPACT_SET_L4_DST_PORT:
-        case OFPACT_STACK_PUSH:
-        case OFPACT_SET_TUNNEL:
-        case OFPACT_SET_QUEUE:
-        case OFPACT_POP_QUEUE:
-        case OFPACT_ENQUEUE:
-        case OFPACT_WRITE_METADATA:
-        case OFPACT_METER:
-        case OFPACT_NOTE:
-            break;
-
-        case OFPACT_FIN_TIMEOUT:
-            e.own = true;
-            break;
-
-        case OFPACT_CONTROLLER:
-        case OFPACT_GROUP:
-        case OFPACT_OUTPUT_REG:
-        case OFPACT_BUNDLE:
-        case OFPACT_SET_IPV4_SRC:
-        case OFPACT_SET_IPV4_DST:
-        case OFPACT_PUSH_MPLS:
-        case OFPACT_POP_MPLS:
-        case OFPACT_SET_MPLS_LABEL:
-        case OFPACT_SET_MPLS_TC:
-        case OFPACT_SET_MPLS_TTL:
-        case OFPACT_DEC_MPLS_TTL:
-        case OFPACT_LEARN:
-        case OFPACT_CONJUNCTION:
-        case OFPACT_MULTIPATH:
-        case OFPACT_EXIT:
-        case OFPACT_SAMPLE:
-        case OFPACT_UNROLL_XLATE:
-        case OFPACT_CT:
-        case OFPACT_CT_CLEAR:
-        case OFPACT_NAT:
-        case OFPACT_CLONE:
-        case OFPACT_ENCAP:
-        case OFPACT_DECAP:
-        case OFPACT_DEC_NSH_TTL:
-        case OFPACT_CHECK_PKT_LARGER:
-        case OFPACT_DELETE_FIELD:
-        case OFPACT_DEBUG_RECIRC:
-        case OFPACT_DEBUG_SLOW:
-        case OFPACT_CLEAR_ACTIONS:
-        case OFPACT_WRITE_ACTIONS:
-        default:
-            e.cookie = true;
-            break;
-        }
-    }
-    return e;
-}
-
-/* Returns the class with number 'id', or NULL if there is none any more. */
-const struct planb_class *
-planb_class_lookup(uint32_t id)
-{
-    const struct planb_class *class;
-
-    CMAP_FOR_EACH_WITH_HASH (class, id_node, hash_int(id, 0),
-                             &planb_classes) {
-        if (class->id == id) {
-            return class;
-        }
-    }
-    return NULL;
-}
-
-/* Creates a class of table 't' with a number of its own.  Returns NULL if
- * there are no more numbers. */
-static struct planb_class *
-class_create(struct planb_rt *t, uint32_t key_hash)
-    OVS_REQUIRES(planb_class_mutex)
-{
-    uint32_t id = next_id(&last_class_id);
-    if (!id) {
-        return NULL;
-    }
-
-    struct planb_class *class = xzalloc(sizeof *class);
-
-    class->table = t;
-    class->id = id;
-    rculist_init(&class->routes);
-    hmap_insert(&t->classes, &class->key_node, key_hash);
-    cmap_insert(&planb_classes, &class->id_node, hash_int(id, 0));
-    return class;
-}
-
-static void
-class_free(struct planb_class *class)
-{
-    free(class->ofpacts);
-    free(class);
-}
-
-static void
-class_destroy(struct planb_class *class)
-    OVS_REQUIRES(planb_class_mutex)
-{
-    hmap_remove(&class->table->classes, &class->key_node);
-    cmap_remove(&planb_classes, &class->id_node, hash_int(class->id, 0));
-    ovsrcu_postpone(class_free, class);
-}
-
-/* Puts 'route' into the class of the routes of its table that translate like
- * it.  Returns false if a new class would be needed but cannot be had. */
-static bool
-class_add_route(struct planb_route *route)
-    OVS_REQUIRES(planb_class_mutex)
-{
-    struct planb_rt *t = route->table;
-    const struct rule *rule = &route->rule->up;
-    const struct rule_actions *actions = rule_get_actions(rule);
-    struct exposure e = get_exposure(actions);
-    const struct rule_dpif *own = e.own ? route->rule : NULL;
-    ovs_be64 cookie = e.cookie ? rule->flow_cookie : 0;
-    uint32_t hash = hash_bytes(actions->ofpacts, actions->ofpacts_len,
-                               hash_pointer(own, hash_uint64((OVS_FORCE
-                                                              uint64_t)
-                                                             cookie)));
-    struct planb_class *class;
-
-    HMAP_FOR_EACH_WITH_HASH (class, key_node, hash, &t->classes) {
-        if (class != t->miss
-            && class->cookie == cookie
-            && class->own == own
-            && ofpacts_equal(class->ofpacts, class->ofpacts_len,
-                             actions->ofpacts, actions->ofpacts_len)) {
-            break;
-        }
-    }
-    if (!class) {
-        class = class_create(t, hash);
-        if (!class) {
-            return false;
-        }
-        class->ofpacts = xmemdup(actions->ofpacts, actions->ofpacts_len);
-        class->ofpacts_len = actions->ofpacts_len;
-        class->cookie = cookie;
-        class->own = own;
-        class->max_exposed_ttl = e.cookie ? 0 : e.max_ttl;
-    }
-
-    route->class = class;
-    rculist_push_front(&class->routes, &route->class_node);
-    return true;
-}
-
-static void
-class_remove_route(struct planb_route *route)
-    OVS_REQUIRES(planb_class_mutex)
-{
-    struct planb_class *class = route->class;
-
-    route->class = NULL;
-    rculist_remove(&route->class_node);
-    if (rculist_is_empty(&class->routes)) {
-        class_destroy(class);
-    }
-}
-
-/* Keeps count of the classes that have a route in the flow table. */
-static void
-class_count_route(struct planb_class *class, bool inserted)
-{
-    ovs_mutex_lock(&planb_class_mutex);
-    if (inserted) {
-        class->table->n_classes += !class->n_routes++;
-    } else {
-        class->table->n_classes -= !--class->n_routes;
-    }
-    ovs_mutex_unlock(&planb_class_mutex);
-}
-
-/* Route indexes and counters. */
-
-/* Gives 'rule' (or nothing, if it is NULL) a route index of datapath
- * 'backer'.  Returns NULL if there are no more. */
-static struct planb_counter *
-planb_counter_create(struct planb_backer *backer, struct rule_dpif *rule)
-{
-    struct planb_counter *counter = xzalloc(sizeof *counter);
-    bool used_before = false;
-    bool ok;
-
-    counter->backer = backer;
-    atomic_init(&counter->rule, rule);
-
-    ovs_mutex_lock(&backer->mutex);
-    ok = id_pool_alloc_id(backer->indexes, &counter->index);
-    if (ok) {
-        used_before = counter->index < backer->n_used_indexes;
-        backer->n_used_indexes = MAX(backer->n_used_indexes,
-                                     counter->index + 1);
-        if (counter->index >= backer->allocated_counters) {
-            size_t n = MAX(64, 2 * (size_t) counter->index);
-
-            backer->counters = xrealloc(backer->counters,
-                                        n * sizeof *backer->counters);
-            backer->allocated_counters = n;
-        }
-        backer->counters[counter->index] = counter;
-    }
-    ovs_mutex_unlock(&backer->mutex);
-
-    if (!ok) {
-        free(counter);
-        return NULL;
-    }
-
-    if (used_before) {
-        struct dpif_flow_stats stats;
-
-        if (!dpif_planb_get_route_stats(backer->dpif, counter->index,
-                                        &stats)) {
-            counter->n_packets = stats.n_packets;
-            counter->n_bytes = stats.n_bytes;
-        }
-    }
-    if (rule) {
-        ovs_mutex_lock(&rule->stats_mutex);
-        ovs_list_push_back(&rule->planb.counters, &counter->node);
-        ovs_mutex_unlock(&rule->stats_mutex);
-    }
-    return counter;
-}
-
-/* Credits 'rule' with what 'counter' has counted for it since last time. */
-static void
-planb_counter_harvest(struct planb_counter *counter, struct rule_dpif *rule)
-    OVS_REQUIRES(rule->stats_mutex)
-{
-    struct dpif_flow_stats stats;
-
-    if (dpif_planb_get_route_stats(counter->backer->dpif, counter->index,
-                                   &stats)
-        || stats.n_packets == counter->n_packets) {
-        return;
-    }
-
-    if (rule->new_rule) {
-        /* Only the time of use is forwarded: see planb_rule_replace(). */
-        ovs_mutex_lock(&rule->new_rule->stats_mutex);
-        rule->new_rule->stats.used = MAX(rule->new_rule->stats.used,
-                                         stats.used);
-        ovs_mutex_unlock(&rule->new_rule->stats_mutex);
-    } else {
-        rule->stats.n_packets += stats.n_packets - counter->n_packets;
-        rule->stats.n_bytes += stats.n_bytes - counter->n_bytes;
-        rule->stats.used = MAX(rule->stats.used, stats.used);
-    }
-    counter->n_packets = stats.n_packets;
-    counter->n_bytes = stats.n_bytes;
-}
-
-/* Frees 'counter' and its route index, after a last harvest for the rule that
- * it belongs to, if any.  No packet may be counted under it any more.
- *
- * The caller must make sure that the rule is not destroyed meanwhile. */
-void
-planb_counter_retire(struct planb_counter *counter)
-{
-    struct planb_backer *backer = counter->backer;
-    struct rule_dpif *rule;
-
-    atomic_read_relaxed(&counter->rule, &rule);
-    while (rule) {
-        struct rule_dpif *owner;
-
-        ovs_mutex_lock(&rule->stats_mutex);
-        atomic_read_relaxed(&counter->rule, &owner);
-        if (owner == rule) {
-            planb_counter_harvest(counter, rule);
-            ovs_list_remove(&counter->node);
-        }
-        ovs_mutex_unlock(&rule->stats_mutex);
-        if (owner == rule) {
-            break;
-        }
-        rule = owner;
-    }
-
-    ovs_mutex_lock(&backer->mutex);
-    backer->counters[counter->index] = NULL;
-    id_pool_free_id(backer->indexes, counter->index);
-    ovs_mutex_unlock(&backer->mutex);
-    free(counter);
-}
+/* The last route table that was given a number in the datapath.  No number is
+ * ever used again. */
+static uint32_t last_dp_id;
 
 /* Rules. */
 
@@ -439,9 +65,7 @@ static void
 route_destroy(struct planb_route *route)
 {
     if (route->class) {
-        ovs_mutex_lock(&planb_class_mutex);
-        class_remove_route(route);
-        ovs_mutex_unlock(&planb_class_mutex);
+        planb_class_remove_route(route);
     }
     ovsrcu_postpone(route_free, route);
 }
@@ -454,41 +78,6 @@ planb_rule_uninit(struct rule_dpif *rule)
     ovs_assert(ovs_list_is_empty(&rule->planb.counters));
     if (rule->planb.route) {
         route_destroy(rule->planb.route);
-    }
-}
-
-/* Brings the statistics of 'rule' up to date. */
-void
-planb_rule_harvest(struct rule_dpif *rule)
-    OVS_REQUIRES(rule->stats_mutex)
-{
-    struct planb_counter *counter;
-
-    LIST_FOR_EACH (counter, node, &rule->planb.counters) {
-        planb_counter_harvest(counter, rule);
-    }
-}
-
-/* Called when 'rule' replaces 'old_rule'.  If 'forward_counts' is true, from
- * now on 'rule' is credited with the packets that still take the old route.
- * The caller copies the statistics afterward. */
-void
-planb_rule_replace(struct rule_dpif *old_rule, struct rule_dpif *rule,
-                   bool forward_counts)
-    OVS_REQUIRES(old_rule->stats_mutex)
-    OVS_REQUIRES(rule->stats_mutex)
-{
-    struct planb_counter *counter;
-
-    LIST_FOR_EACH (counter, node, &old_rule->planb.counters) {
-        planb_counter_harvest(counter, old_rule);
-    }
-    if (forward_counts) {
-        LIST_FOR_EACH_SAFE (counter, node, &old_rule->planb.counters) {
-            ovs_list_remove(&counter->node);
-            ovs_list_push_back(&rule->planb.counters, &counter->node);
-            atomic_store_relaxed(&counter->rule, rule);
-        }
     }
 }
 
@@ -588,15 +177,9 @@ route_create(struct planb_rt *t, struct rule_dpif *rule)
         }
     }
     if (!route->blocks) {
-        bool ok;
-
         route->prefix = prefix;
         route->prefix.value = route->counter->index;
-
-        ovs_mutex_lock(&planb_class_mutex);
-        ok = class_add_route(route);
-        ovs_mutex_unlock(&planb_class_mutex);
-        if (ok) {
+        if (planb_class_add_route(route)) {
             atomic_store_relaxed(&rule->planb.class_id, route->class->id);
         } else {
             planb_counter_retire(route->counter);
@@ -671,7 +254,7 @@ table_rule_changed(struct planb_rt *t, struct rule_dpif *rule,
     }
     if (!route->blocks) {
         t->n_routes += inserted ? 1 : -1;
-        class_count_route(route->class, inserted);
+        planb_class_count_route(route->class, inserted);
     }
     table_stage(t, route);
 }
@@ -927,20 +510,15 @@ planb_rt_enable(struct ofproto_dpif *ofproto, struct planb_bridge *bridge,
     t->miss_counter = miss_counter;
     t->miss_index = miss_counter->index;
 
-    ovs_mutex_lock(&planb_class_mutex);
-    t->dp_id = next_id(&last_dp_id);
-    t->miss = t->dp_id ? class_create(t, 0) : NULL;
-    if (t->miss) {
-        cmap_insert(&planb_rts, &t->dp_node, hash_int(t->dp_id, 0));
-    }
-    ovs_mutex_unlock(&planb_class_mutex);
-    if (!t->miss) {
+    if (last_dp_id == UINT32_MAX || !planb_class_create_miss(t)) {
         VLOG_WARN("bridge %s: table %"PRIu8" is not accelerated: no free "
                   "route class", ofproto->up.name, table_id);
         planb_counter_retire(miss_counter);
         planb_rt_free(t);
         return;
     }
+    t->dp_id = ++last_dp_id;
+    cmap_insert(&planb_rts, &t->dp_node, hash_int(t->dp_id, 0));
 
     ovs_mutex_lock(&ofproto_mutex);
     ovsrcu_set(&bridge->tables[table_id], t);
@@ -1006,10 +584,8 @@ planb_rt_disable(struct planb_bridge *bridge, struct planb_rt *t)
     ovs_mutex_unlock(&t->mutex);
     ovs_mutex_unlock(&ofproto_mutex);
 
-    ovs_mutex_lock(&planb_class_mutex);
     cmap_remove(&planb_rts, &t->dp_node, hash_int(t->dp_id, 0));
-    class_destroy(t->miss);
-    ovs_mutex_unlock(&planb_class_mutex);
+    planb_class_destroy_miss(t);
 
     atomic_store_relaxed(&t->backer->need_revalidate, true);
     seq_change(t->backer->seq);
@@ -1112,8 +688,8 @@ planb_bridge_set_tables(struct ofproto_dpif *ofproto, const char *tables)
     planb_bridge_update(ofproto);
 }
 
-/* Frees PlanB's part of 'ofproto', whose translations have ended.  Waits for
- * the compiler. */
+/* Ends acceleration for 'ofproto', whose translations have ended.  Waits for
+ * the compiler.  The flow tables may still change. */
 void
 planb_bridge_destroy(struct ofproto_dpif *ofproto)
 {
@@ -1126,9 +702,19 @@ planb_bridge_destroy(struct ofproto_dpif *ofproto)
     planb_compiler_flush(ofproto->backer->planb);
 
     ovs_list_remove(&bridge->node);
-    free(bridge->config);
-    free(bridge->bad_config);
-    ovsrcu_postpone(free, bridge);
+}
+
+/* Frees PlanB's part of 'ofproto', to which nobody refers any more. */
+void
+planb_bridge_free(struct ofproto_dpif *ofproto)
+{
+    struct planb_bridge *bridge = ofproto->planb;
+
+    if (bridge) {
+        free(bridge->config);
+        free(bridge->bad_config);
+        free(bridge);
+    }
 }
 
 /* Datapaths. */
@@ -1228,181 +814,5 @@ planb_init(void)
     if (ovsthread_once_start(&once)) {
         planb_show_init();
         ovsthread_once_done(&once);
-    }
-}
-
-/* Translation. */
-
-/* Looks 'flow' up in table 'table_id' of 'ofproto' by the route class that it
- * carries.  Returns true if that tells the result, and stores it in '*rulep':
- * a rule, or NULL if no route matches.  Returns false if the caller should ask
- * the classifier.  Adds to 'wc', if it is nonnull, the fields that the answer
- * depends on in either case.
- *
- * 'flow' carries no class if its destination is not the one with which the
- * packet has come, see planb_note_action(). */
-bool
-planb_lookup_rule(const struct ofproto_dpif *ofproto, ovs_version_t version,
-                  uint8_t table_id, const struct flow *flow,
-                  struct flow_wildcards *wc, struct rule_dpif **rulep)
-{
-    const struct planb_rt *t = planb_rt_lookup(ofproto, table_id);
-    const struct planb_class *class;
-    const struct planb_route *route;
-
-    if (OVS_LIKELY(!t)
-        || flow->dl_type != htons(ETH_TYPE_IPV6)
-        || flow->packet_type != htonl(PT_ETH)
-        || !planb_rt_is_accelerated(t, version)) {
-        return false;
-    }
-
-    if (wc) {
-        WC_MASK_FIELD(wc, planb);
-    }
-    if (!flow->planb) {
-        return false;
-    }
-    class = planb_class_lookup(flow->planb);
-    if (!class || class->table != t) {
-        return false;
-    }
-    if (class == t->miss) {
-        *rulep = NULL;
-        return true;
-    }
-
-    if (class->max_exposed_ttl) {
-        if (wc) {
-            WC_MASK_FIELD(wc, nw_ttl);
-        }
-        if (flow->nw_ttl <= class->max_exposed_ttl) {
-            return false;
-        }
-    }
-
-    RCULIST_FOR_EACH (route, class_node, &class->routes) {
-        if (cls_rule_visible_in_version(&route->rule->up.cr, version)) {
-            *rulep = route->rule;
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Tells what a lookup in table 'table_id' of 'ofproto' that un-wildcarded the
- * route class and had 'rule' as its result made of the class.  'upcall_flow'
- * is the flow as it has come from the datapath and 'flow' is what was looked
- * up.  For PLANB_USE_BIND, stores in '*dp_table_id' the table to bind to. */
-enum planb_use
-planb_get_use(const struct ofproto_dpif *ofproto, uint8_t table_id,
-              const struct rule_dpif *rule, const struct flow *upcall_flow,
-              const struct flow *flow, uint32_t *dp_table_id)
-{
-    const struct planb_rt *t = planb_rt_lookup(ofproto, table_id);
-
-    if (!t || !planb_rt_is_accelerated(t, OVS_VERSION_MAX)) {
-        return PLANB_USE_NONE;
-    }
-    if (flow->planb) {
-        const struct planb_class *class = planb_class_lookup(flow->planb);
-        uint32_t rule_class = 0;
-
-        if (rule) {
-            atomic_read_relaxed(&CONST_CAST(struct rule_dpif *,
-                                            rule)->planb.class_id,
-                                &rule_class);
-        }
-        if (rule_class == flow->planb) {
-            return PLANB_USE_ROUTE;
-        }
-        if (class && class == t->miss) {
-            return PLANB_USE_CLASS;
-        }
-    }
-    if (flow->dl_type == htons(ETH_TYPE_IPV6)
-        && ipv6_addr_equals(&flow->ipv6_dst, &upcall_flow->ipv6_dst)) {
-        *dp_table_id = t->dp_id;
-        return PLANB_USE_BIND;
-    }
-    return PLANB_USE_NONE;
-}
-
-/* Called before 'flow' is looked up.  Takes the route class away from 'flow' if
- * its destination is not the one with which the packet has come. */
-void
-planb_check_destination(const struct flow *upcall_flow, struct flow *flow)
-{
-    if (flow->planb
-        && !ipv6_addr_equals(&flow->ipv6_dst, &upcall_flow->ipv6_dst)) {
-        flow->planb = 0;
-    }
-}
-
-/* Called before the OpenFlow action 'a' is carried out on 'flow'.  If it may
- * write the IPv6 destination, takes the route class away from 'flow': the
- * class tells about the destination with which the packet has come, and the
- * action gives the same destination, equal or not, to all packets. */
-void
-planb_note_action(const struct ofpact *a, struct flow *flow)
-{
-    const struct mf_field *dst = NULL;
-
-    if (OVS_LIKELY(!flow->planb)) {
-        return;
-    }
-    if (a->type == OFPACT_SET_FIELD) {
-        dst = ofpact_get_SET_FIELD(a)->field;
-    } else if (a->type == OFPACT_REG_MOVE) {
-        dst = ofpact_get_REG_MOVE(a)->dst.field;
-    } else if (a->type == OFPACT_STACK_POP) {
-        dst = ofpact_get_STACK_POP(a)->subfield.field;
-    } else if (a->type == OFPACT_BUNDLE || a->type == OFPACT_MULTIPATH
-               || a->type == OFPACT_ENCAP || a->type == OFPACT_DECAP
-               || a->type == OFPACT_PUSH_MPLS || a->type == OFPACT_POP_MPLS) {
-        flow->planb = 0;
-    }
-    if (dst && dst->id == MFF_IPV6_DST) {
-        flow->planb = 0;
-    }
-}
-
-/* Puts 'n' count_route actions before 'odp_actions'.  They come first because
- * a packet counts for the rules that it meets no matter what becomes of it. */
-void
-planb_put_count_route(struct ofpbuf *odp_actions, unsigned int n)
-{
-    while (n--) {
-        struct nlattr *a = ofpbuf_push_uninit(odp_actions, NLA_HDRLEN);
-
-        a->nla_len = NLA_HDRLEN;
-        a->nla_type = OVS_ACTION_ATTR_COUNT_ROUTE;
-    }
-}
-
-/* Appends to 's' the class of 'rule', for a trace of a lookup in a route table
- * with 'flow'. */
-void
-planb_report(const struct rule_dpif *rule, const struct flow *flow,
-             struct ds *s)
-{
-    uint32_t class_id = 0;
-
-    if (rule) {
-        atomic_read_relaxed(&CONST_CAST(struct rule_dpif *,
-                                        rule)->planb.class_id, &class_id);
-    }
-    if (class_id) {
-        ds_put_format(s, "route class %"PRIu32, class_id);
-    } else {
-        ds_put_cstr(s, "no route");
-    }
-    if (!flow->planb) {
-        ds_put_cstr(s, ", found by address");
-    } else if (class_id && flow->planb != class_id) {
-        ds_put_format(s, ", found by address (packet has class %"PRIu32")",
-                      flow->planb);
-    } else {
-        ds_put_cstr(s, ", found by class");
     }
 }

@@ -117,6 +117,7 @@ void planb_backer_wait(struct planb_backer *);
 void planb_bridge_create(struct ofproto_dpif *);
 void planb_bridge_set_tables(struct ofproto_dpif *, const char *tables);
 void planb_bridge_destroy(struct ofproto_dpif *);
+void planb_bridge_free(struct ofproto_dpif *);
 
 /* Rules. */
 void planb_rule_init(struct rule_dpif *);
