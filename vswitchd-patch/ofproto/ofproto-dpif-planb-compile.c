@@ -274,10 +274,12 @@ apply_changes(struct planb_rt *t, const struct planb_change changes[],
     return error;
 }
 
-/* Builds a tree from the prefixes of 't' and installs it. */
+/* Builds a tree from the prefixes of 't' and installs it, unless two of them
+ * overlap with equal priority: then stores these in 'pair' and returns 0 all
+ * the same. */
 static int
 publish_tree(struct planb_rt *t, uint64_t generation,
-             struct planb_stats *stats)
+             struct planb_prefix pair[2], struct planb_stats *stats)
 {
     struct planb *tree;
     int error;
@@ -285,6 +287,10 @@ publish_tree(struct planb_rt *t, uint64_t generation,
     error = planb_table_publish(t->prefixes, &tree);
     if (error) {
         return error;
+    }
+    if (planb_table_find_conflict(t->prefixes, pair)) {
+        planb_destroy(tree);
+        return 0;
     }
     planb_get_stats(tree, stats);
     error = dpif_planb_set_table(t->backer->dpif, t->dp_id, tree, generation,
@@ -344,13 +350,12 @@ compile(struct planb_rt *t, bool retry)
     error = apply_changes(t, changes, n_changes);
     t->unpublished = t->unpublished || n_changes;
     if (!error && wanted && t->unpublished) {
-        if (planb_table_find_conflict(t->prefixes, pair)) {
-            failure = PLANB_BUILD_CONFLICT;
-        } else {
-            error = publish_tree(t, ++generation, &stats);
-            failure = error ? PLANB_BUILD_ERROR : PLANB_BUILD_OK;
-            built = !error;
-        }
+        error = publish_tree(t, generation + 1, pair, &stats);
+        built = !error && !t->unpublished;
+        generation += built;
+        failure = (error ? PLANB_BUILD_ERROR
+                   : built ? PLANB_BUILD_OK
+                   : PLANB_BUILD_CONFLICT);
     } else if (error) {
         failure = PLANB_BUILD_ERROR;
     }

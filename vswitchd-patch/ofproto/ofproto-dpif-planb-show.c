@@ -24,6 +24,8 @@
 #include "classifier.h"
 #include "dpif.h"
 #include "flow.h"
+#include "netdev-offload.h"
+#include "netdev.h"
 #include "ofproto-provider.h"
 #include "openvswitch/match.h"
 #include "openvswitch/ofp-actions.h"
@@ -94,13 +96,13 @@ show_bindings(const struct planb_rt *t, struct ds *s)
 
     CMAP_FOR_EACH (b, node, &t->backer->bindings) {
         if (b->table == t) {
-            struct dpif_port port;
+            struct netdev *netdev
+                = netdev_ports_get(b->in_port, dpif_type(t->backer->dpif));
 
             ds_put_format(s, "    binding: in_port %"PRIu32, b->in_port);
-            if (!dpif_port_query_by_number(t->backer->dpif, b->in_port,
-                                           &port)) {
-                ds_put_format(s, " (%s)", port.name);
-                dpif_port_destroy(&port);
+            if (netdev) {
+                ds_put_format(s, " (%s)", netdev_get_name(netdev));
+                netdev_close(netdev);
             }
             ds_put_format(s, ", recirc_id %#"PRIx32"\n", b->recirc_id);
             any = true;
