@@ -213,7 +213,10 @@ int
 planb_build(const struct planb_prefix prefixes[], size_t n,
             uint32_t default_value, struct planb **treep)
 {
+    struct planb_compiler *c;
+    struct planb_arena *arena;
     struct planb_rule *rules;
+    struct planb_top top;
     size_t n_rules;
     int error;
 
@@ -222,9 +225,23 @@ planb_build(const struct planb_prefix prefixes[], size_t n,
     }
 
     error = sort_prefixes(prefixes, n, &rules, &n_rules);
-    if (!error) {
-        error = planb_compile(rules, n_rules, default_value, NULL, treep);
-        free(rules);
+    if (error) {
+        return error;
     }
+
+    c = planb_compiler_create();
+    if (c) {
+        error = planb_compile(c, rules, n_rules, default_value, &arena, &top,
+                              NULL, NULL);
+        if (!error) {
+            error = planb_make_tree(arena, &top, n_rules, default_value,
+                                    treep);
+            planb_arena_disown(arena);
+        }
+        planb_compiler_destroy(c);
+    } else {
+        error = ENOMEM;
+    }
+    free(rules);
     return error;
 }

@@ -19,30 +19,72 @@
 #ifdef __x86_64__
 #include <immintrin.h>
 
-#define TARGET __attribute__((target("avx2,bmi2,popcnt")))
+#define TARGET __attribute__((target("avx2,bmi,bmi2,movbe,popcnt")))
 
 static bool
 avx2_is_available(void)
 {
+    /* All CPUs with AVX2 have MOVBE, which older compilers cannot check. */
     return (__builtin_cpu_supports("avx2")
+            && __builtin_cpu_supports("bmi")
             && __builtin_cpu_supports("bmi2")
             && __builtin_cpu_supports("popcnt"));
 }
 
-/* AVX2 compares signed integers only.  Flipping the top bits on both sides
- * makes that right for unsigned ones. */
+/* There are only signed comparisons.  Flipping the top bits on both sides
+ * makes that right for unsigned numbers. */
 static inline TARGET unsigned int
-count_less(const uint64_t line[8], uint64_t key)
+count_bt(const uint64_t keys[8], uint64_t key)
 {
     const __m256i flip = _mm256_set1_epi64x(INT64_MIN);
     __m256i k = _mm256_xor_si256(_mm256_set1_epi64x((int64_t) key), flip);
-    __m256i a = _mm256_load_si256((const void *) &line[0]);
-    __m256i b = _mm256_load_si256((const void *) &line[4]);
+    __m256i a = _mm256_load_si256((const void *) &keys[0]);
+    __m256i b = _mm256_load_si256((const void *) &keys[4]);
 
     a = _mm256_cmpgt_epi64(k, _mm256_xor_si256(a, flip));
     b = _mm256_cmpgt_epi64(k, _mm256_xor_si256(b, flip));
-    return __builtin_popcount(
+    return (unsigned int) __builtin_popcount(
         _mm256_movemask_epi8(_mm256_packs_epi32(a, b))) / 4;
+}
+
+static inline TARGET __m256i
+broadcast(const void *key)
+{
+    int32_t k;
+
+    memcpy(&k, key, sizeof k);
+    return _mm256_set1_epi32(k);
+}
+
+/* Compares the eight keys at 'keys' with 'k': all ones where a key is not
+ * less. */
+static inline TARGET __m256i
+compare8(const uint32_t keys[8], __m256i k)
+{
+    __m256i e = _mm256_load_si256((const void *) keys);
+
+    return _mm256_cmpeq_epi32(_mm256_max_epu32(e, k), e);
+}
+
+/* Keys are in order, so the ones that are less come before the first that is
+ * not.  The eighth word of a leaf is padding, which is never less. */
+static inline TARGET unsigned int
+count_leaf(const uint32_t node[8], const void *key)
+{
+    return __builtin_ctz(_mm256_movemask_ps(
+        _mm256_castsi256_ps(compare8(node, broadcast(key)))));
+}
+
+static inline TARGET unsigned int
+count_inner(const uint32_t node[16], const void *key)
+{
+    __m256i k = broadcast(key);
+    uint32_t a = _mm256_movemask_ps(_mm256_castsi256_ps(compare8(node, k)));
+    uint32_t b = _mm256_movemask_ps(
+        _mm256_castsi256_ps(compare8(&node[8], k)));
+
+    /* The last word of the node is not a key. */
+    return __builtin_ctz(a | (b | 0x80) << 8);
 }
 
 #include "planb-lookup.h"

@@ -16,6 +16,8 @@
 
 #include "planb-private.h"
 
+#define TARGET
+
 static bool
 scalar_is_available(void)
 {
@@ -23,17 +25,47 @@ scalar_is_available(void)
 }
 
 static inline unsigned int
-count_less(const uint64_t line[8], uint64_t key)
+count_bt(const uint64_t keys[8], uint64_t key)
 {
     unsigned int count = 0;
 
     for (int i = 0; i < 8; i++) {
-        count += line[i] < key;
+        count += keys[i] < key;
     }
     return count;
 }
 
-#define TARGET
+/* Numbers of keys that are one less than a power of two suit a binary search
+ * without branches. */
+static inline unsigned int
+search7(const uint32_t keys[7], uint32_t key)
+{
+    unsigned int count = (keys[3] < key) * 4;
+
+    count += (keys[count + 1] < key) * 2;
+    return count + (keys[count] < key);
+}
+
+static inline unsigned int
+count_leaf(const uint32_t node[8], const void *key_)
+{
+    uint32_t key;
+
+    memcpy(&key, key_, sizeof key);
+    return search7(node, key);
+}
+
+static inline unsigned int
+count_inner(const uint32_t node[16], const void *key_)
+{
+    unsigned int count;
+    uint32_t key;
+
+    memcpy(&key, key_, sizeof key);
+    count = (node[7] < key) * 8;
+    return count + search7(&node[count], key);
+}
+
 #include "planb-lookup.h"
 
 const struct planb_kernel planb_kernel_scalar = {

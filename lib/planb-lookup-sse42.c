@@ -24,24 +24,65 @@
 static bool
 sse42_is_available(void)
 {
-    return __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt");
+    return (__builtin_cpu_supports("sse4.2")
+            && __builtin_cpu_supports("popcnt"));
 }
 
-/* SSE compares signed integers only.  Flipping the top bits on both sides
- * makes that right for unsigned ones. */
+/* There are only signed comparisons.  Flipping the top bits on both sides
+ * makes that right for unsigned numbers. */
 static inline TARGET unsigned int
-count_less(const uint64_t line[8], uint64_t key)
+count_bt(const uint64_t keys[8], uint64_t key)
 {
     const __m128i flip = _mm_set1_epi64x(INT64_MIN);
     __m128i k = _mm_xor_si128(_mm_set1_epi64x((int64_t) key), flip);
     __m128i sum = _mm_setzero_si128();
 
     for (int i = 0; i < 8; i += 2) {
-        __m128i e = _mm_load_si128((const void *) &line[i]);
+        __m128i e = _mm_load_si128((const void *) &keys[i]);
 
         sum = _mm_sub_epi64(sum, _mm_cmpgt_epi64(k, _mm_xor_si128(e, flip)));
     }
     return _mm_cvtsi128_si64(sum) + _mm_extract_epi64(sum, 1);
+}
+
+/* Compares the eight keys at 'keys' with 'k' and packs the results: all ones
+ * where a key is not less. */
+static inline TARGET __m128i
+compare8(const uint32_t keys[8], __m128i k)
+{
+    __m128i a = _mm_load_si128((const void *) &keys[0]);
+    __m128i b = _mm_load_si128((const void *) &keys[4]);
+
+    return _mm_packs_epi32(_mm_cmpeq_epi32(_mm_max_epu32(a, k), a),
+                           _mm_cmpeq_epi32(_mm_max_epu32(b, k), b));
+}
+
+static inline TARGET __m128i
+broadcast(const void *key)
+{
+    int32_t k;
+
+    memcpy(&k, key, sizeof k);
+    return _mm_set1_epi32(k);
+}
+
+/* Keys are in order, so the ones that are less come before the first that is
+ * not.  The eighth word of a leaf is padding, which is never less. */
+static inline TARGET unsigned int
+count_leaf(const uint32_t node[8], const void *key)
+{
+    __m128i c = compare8(node, broadcast(key));
+
+    return (unsigned int) __builtin_ctz(_mm_movemask_epi8(c)) / 2;
+}
+
+static inline TARGET unsigned int
+count_inner(const uint32_t node[16], const void *key)
+{
+    __m128i k = broadcast(key);
+    __m128i c = _mm_packs_epi16(compare8(node, k), compare8(&node[8], k));
+
+    return __builtin_ctz(_mm_movemask_epi8(c) | 0x8000);
 }
 
 #include "planb-lookup.h"

@@ -19,6 +19,7 @@
 
 /* What the source files of libplanb share and its users do not see. */
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -90,76 +91,322 @@ planb_rule_compare(const struct planb_rule *a, const struct planb_rule *b)
 int planb_rule_from_prefix(struct planb_rule *, const struct planb_prefix *);
 void planb_rule_to_prefix(const struct planb_rule *, struct planb_prefix *);
 
+/* Answers.
+ *
+ * Inside a tree an answer is a 32-bit "raw" number.  Below PLANB_INDIRECT it
+ * is the value that the caller will get, less the tree's default value (modulo
+ * 2^32, so that "no route" is 0 whatever the caller calls it).
+ *
+ * With PLANB_INDIRECT set, it leads to a 64-byte line of the tree's memory,
+ * whose offset in bytes is in PLANB_OFFSET_MASK, and the kind, which is in the
+ * three highest bits, tells what is there:
+ *
+ *     - PLANB_TABLE: Answers, indexed by the next bits of the address.
+ *
+ *     - PLANB_LEAF: Seven 32-bit keys, one word of padding, and eight answers
+ *       that are values or of kind PLANB_OTHER.
+ *
+ *     - PLANB_INNER: 15 32-bit keys, then the answer for the first child.  The
+ *       children are consecutive lines, so that c * 64 more is the answer for
+ *       child c.
+ *
+ *     - PLANB_OTHER: struct planb_other, for what is rare.
+ *
+ * The lowest six bits have for a table 16 less the number of bits in its
+ * index, and for the first child of an inner node the number of children less
+ * one.
+ *
+ * Kinds have the order in which comparisons can tell them apart the
+ * fastest. */
+#define PLANB_INDIRECT UINT32_C(0x80000000)
+#define PLANB_KIND_MASK UINT32_C(0xe0000000)
+#define PLANB_LEAF UINT32_C(0x80000000)
+#define PLANB_OTHER UINT32_C(0xa0000000)
+#define PLANB_INNER UINT32_C(0xc0000000)
+#define PLANB_TABLE UINT32_C(0xe0000000)
+#define PLANB_OFFSET_MASK UINT32_C(0x1fffffc0)
+#define PLANB_AUX_MASK UINT32_C(0x3f)
+
+#define PLANB_LINE 64
+#define PLANB_MAX_LINES (UINT32_C(1) << 23)
+
+/* Keys of leaves and inner nodes are bits 16 to 47 of an address.  The key of
+ * an interval is that of its last address.  The children or answers that a key
+ * has to its left are those up to it, so a search counts the keys less than
+ * the one it looks for.  Padding is UINT32_MAX, which never counts. */
+#define PLANB_LEAF_KEYS 7
+#define PLANB_INNER_KEYS 15
+#define PLANB_KEY_SHIFT 16      /* Bits of the upper half below a key. */
+
+static inline uint32_t
+planb_key(uint64_t hi)
+{
+    return hi >> PLANB_KEY_SHIFT;
+}
+
+/* A value that needs all 32 bits, or a linearized B+ tree over 64-bit keys,
+ * for what the 32-bit keys are not exact enough for, and for tables too small
+ * to deserve more.
+ *
+ * The beginning is a leaf all of whose answers are the way here again, so that
+ * a search needs no case of its own for this.
+ *
+ * In the B+ tree, interval i ends with address ends[i], inclusively, and the
+ * last one ends with UINT64_MAX or whatever is the last that can be asked for.
+ * Searching for x means counting the ends less than x.  As the padding of
+ * incomplete nodes is UINT64_MAX and no x is greater, it never counts, and no
+ * address needs special care.
+ *
+ * Each level is an array of lines of eight ends.  The lines of the lowest
+ * level hold all of 'ends' in order, so that a position there is the index of
+ * an answer.  The eight keys of a line above are the last ends of its first
+ * eight children, which makes room for nine: child c of line i is line
+ * 9 * i + c of the level below.
+ *
+ * All lines are counted from that of the struct itself. */
+#define PLANB_BT_MAX_LEVELS 10  /* 8 * 9^9 > 2 * PLANB_MAX_PREFIXES + 1. */
+struct planb_other {
+    uint32_t keys[PLANB_LEAF_KEYS + 1]; /* All UINT32_MAX. */
+    uint32_t self;              /* Answer that leads here. */
+    uint32_t value;             /* If 'n_levels' is 0. */
+    uint32_t n_lines;           /* Including this one. */
+    uint16_t lower;             /* Over bits 64...127 instead of 0...63? */
+    uint16_t n_levels;
+    uint32_t n;                 /* Number of intervals. */
+    uint32_t answers;           /* First line of answers, 16 in each. */
+    uint32_t levels[PLANB_BT_MAX_LEVELS]; /* First line of each, root
+                                           * first. */
+};
+#define PLANB_OTHER_LINES 2     /* Lines of a struct planb_other. */
+
+/* The top.
+ *
+ * The first 16 bits of an address are an index into the root, an array of
+ * 65,536 entries.  Each is the offset of a table plus, in the lowest six bits,
+ * 64 less the number of bits of stride, at least one, with which to index the
+ * table.  So (hi << 16) >> entry is the index, as x86 ignores the upper bits
+ * of a shift count.
+ *
+ * An answer in that table may be of kind PLANB_TABLE, which takes the bits
+ * that follow those.  There is no third one.
+ *
+ * Trees of few prefixes have an answer of kind PLANB_OTHER for everything in
+ * 'small' instead. */
+#define PLANB_ROOT_BITS 16
+#define PLANB_ROOT_SIZE (1u << PLANB_ROOT_BITS)
+#define PLANB_ROOT_LINES (PLANB_ROOT_SIZE / 16)
+#define PLANB_MAX_STRIDE 16
+
+struct planb {
+    const char *lines;          /* Memory of the arena. */
+    const uint32_t *root;       /* Null if 'small' is used. */
+    uint32_t small;
+    uint32_t default_value;
+
+    struct planb_arena *arena;
+    uint64_t version;
+    struct planb *prev, *next;  /* In the arena's list. */
+    struct planb_stats stats;
+};
+
+static inline const void *
+planb_line(const struct planb *tree, uint32_t raw)
+{
+    return tree->lines + (raw & PLANB_OFFSET_MASK);
+}
+
+static inline uint32_t
+planb_root_offset(uint32_t entry)
+{
+    return entry & ~UINT32_C(63);
+}
+
+static inline unsigned int
+planb_root_stride(uint32_t entry)
+{
+    return 64 - (entry & 63);
+}
+
+/* Keeps the compiler from knowing anything about 'X', and so from turning the
+ * loop around it into gather instructions, which are slower than the loads
+ * they consist of. */
+#define PLANB_OPAQUE(X) __asm__ ("" : "+r" (X))
+
+static inline uint32_t
+planb_root_entry(const struct planb *tree, uint64_t hi)
+{
+    return tree->root[hi >> (64 - PLANB_ROOT_BITS)];
+}
+
+/* Answer for 'hi' in the table of the root's 'entry'. */
+static inline uint32_t
+planb_table1(const struct planb *tree, uint32_t entry, uint64_t hi)
+{
+    const char *table = tree->lines + planb_root_offset(entry);
+    uint32_t raw;
+
+    memcpy(&raw, table + ((hi << PLANB_ROOT_BITS) >> (entry & 63)) * 4,
+           sizeof raw);
+    return raw;
+}
+
+/* If 'raw', which is what planb_table1() returned, leads to a table, returns
+ * the answer for 'hi' in there, otherwise 'raw'.  Has no branches: for other
+ * answers it reads the arena's first line, which nobody uses. */
+static inline uint32_t
+planb_table2(const struct planb *tree, uint32_t entry, uint32_t raw,
+             uint64_t hi)
+{
+    uint64_t rest = (hi << (PLANB_ROOT_BITS + 1)) << (~entry & 63);
+    uint64_t offset = ((rest >> (64 - PLANB_MAX_STRIDE)) >> (raw & 63)) * 4;
+    uint32_t next;
+
+    offset += raw & PLANB_OFFSET_MASK;
+    offset = raw >= PLANB_TABLE ? offset : 0;
+    PLANB_OPAQUE(offset);
+    memcpy(&next, tree->lines + offset, sizeof next);
+    PLANB_OPAQUE(next);
+    return raw >= PLANB_TABLE ? next : raw;
+}
+
+/* Finishes the lookup of 'addr' that came to 'raw', which is indirect. */
+uint32_t planb_resolve(const struct planb *, uint32_t raw,
+                       const uint8_t addr[16]);
+
+/* Memory.
+ *
+ * An arena holds the lines of all trees that came from one table, which share
+ * what they have in common.  Allocation and everything else is the business of
+ * the table's writer, except that planb_destroy() may be called by any
+ * thread: it takes the tree off the list of those that are alive, which
+ * 'mutex' protects.
+ *
+ * Lines never change once a tree with them has been published.  A change makes
+ * new lines and "retires" old ones.  These are free again when the last of the
+ * trees has been destroyed that are older than the one that does without
+ * them.
+ *
+ * Everything that is allocated and retired between planb_arena_begin() and
+ * planb_arena_commit() can be undone by planb_arena_abort(). */
+struct planb_run {
+    uint32_t line;
+    uint32_t n;
+};
+
+struct planb_retired {
+    struct planb_run run;
+    uint64_t version;           /* First tree without it. */
+};
+
+#define PLANB_N_CLASSES 104
+
+struct planb_arena {
+    char *lines;
+    uint32_t capacity;          /* In lines. */
+    uint32_t used;              /* Never allocated from here on. */
+    uint32_t free[PLANB_N_CLASSES]; /* Lists of free runs by size class. */
+    size_t live;                /* Lines in the latest tree. */
+
+    /* The transaction. */
+    uint64_t version;           /* Of the latest tree. */
+    struct planb_run *fresh;
+    size_t n_fresh, allocated_fresh;
+    size_t fresh_lines, retired_lines;
+
+    /* Queue of retired runs.  Those from 'retired_committed' on are of the
+     * transaction. */
+    struct planb_retired *retired;
+    size_t first_retired, n_retired, allocated_retired;
+    size_t retired_committed;
+
+    pthread_mutex_t mutex;
+    struct planb *oldest, *latest;  /* Trees alive. */
+    bool has_table;
+};
+
+int planb_arena_create(size_t n_lines, struct planb_arena **);
+void planb_arena_disown(struct planb_arena *);
+void planb_arena_begin(struct planb_arena *);
+int planb_arena_alloc(struct planb_arena *, size_t n_lines, uint32_t *line);
+int planb_arena_retire(struct planb_arena *, uint32_t line, size_t n_lines);
+void planb_arena_commit(struct planb_arena *, struct planb *);
+void planb_arena_abort(struct planb_arena *);
+size_t planb_run_size(size_t n_lines);
+
+static inline void *
+planb_arena_line(const struct planb_arena *arena, uint32_t line)
+{
+    return arena->lines + (size_t) line * PLANB_LINE;
+}
+
+static inline uint32_t
+planb_raw_line(uint32_t raw)
+{
+    return (raw & PLANB_OFFSET_MASK) / PLANB_LINE;
+}
+
+static inline uint32_t
+planb_raw_kind(uint32_t raw)
+{
+    return raw & PLANB_KIND_MASK;
+}
+
+static inline uint32_t
+planb_raw_aux(uint32_t raw)
+{
+    return raw & PLANB_AUX_MASK;
+}
+
 /* Compilation. */
 struct planb_conflict {
     bool found;
     struct planb_rule outer, inner;
 };
 
-int planb_compile(const struct planb_rule rules[], size_t n,
-                  uint32_t default_value, struct planb_conflict *,
-                  struct planb **);
-
-/* Trees.
- *
- * A raw answer below PLANB_INDIRECT is the value itself.  Any other one, with
- * PLANB_INDIRECT taken away, is an index into 'side', where the rest of the
- * answer is: values that need all 32 bits, and the /64s that are divided
- * further. */
-#define PLANB_INDIRECT UINT32_C(0x80000000)
-
-#define PLANB_MAX_LEVELS 11     /* 8 * 9^10 > 2^32 - 1. */
-
-/* A linearized B+ tree over 64-bit keys.
- *
- * Interval i ends with address ends[i], inclusively, and the last one ends
- * with UINT64_MAX.  Searching for x means counting the ends less than x.  As
- * the padding of incomplete nodes is UINT64_MAX too and no x is greater, it
- * never counts, and no address needs special care.
- *
- * Each level is an array of 64-byte lines of eight ends.  The lines of the
- * lowest level hold all of 'ends' in order, so that a position there is the
- * index of a value.  The eight keys of a line above are the last ends of its
- * first eight children, which makes room for nine: child c of line i is line
- * 9 * i + c of the level below. */
-struct planb_bt {
-    uint32_t n_levels;
-    uint32_t values;                    /* First line of the values. */
-    uint32_t levels[PLANB_MAX_LEVELS];  /* First line of each, root first. */
+/* The state of what a table has published, from which the next tree can be
+ * derived.  The root has no line number of its own while 'small' is in use. */
+struct planb_top {
+    uint32_t root;              /* First line, if '!small'. */
+    uint32_t small;
+    unsigned int depth, subtree_depth;
+    size_t n_intervals;
 };
 
-struct planb_side {
-    bool is_tree;
-    uint32_t value;             /* The answer, if '!is_tree'. */
-    struct planb_bt tree;       /* Over the lower 64 bits otherwise. */
+/* For each of the root's entries, how far its table is from the one that a
+ * full build would make. */
+struct planb_slot_info {
+    uint32_t n_built;           /* Intervals when the stride was chosen. */
+    uint32_t n_changed;         /* Changes since then. */
 };
 
-struct planb {
-    uint64_t *lines;            /* 64-byte lines of keys and of values. */
-    struct planb_bt root;       /* Over the upper 64 bits. */
-    struct planb_side *side;
-    struct planb_stats stats;
+/* A part of the address space: what is under a prefix of at most 64 bits. */
+struct planb_block {
+    uint64_t hi;
+    unsigned int plen;
 };
 
-static inline const uint64_t *
-planb_line(const struct planb *tree, uint32_t i)
-{
-    return &tree->lines[(size_t) i * 8];
-}
+/* What a step of a lookup is worth in bytes for each interval that needs
+ * it. */
+#ifndef PLANB_STEP_BYTES
+#define PLANB_STEP_BYTES 16
+#endif
 
-static inline uint32_t
-planb_bt_value(const struct planb *tree, const struct planb_bt *bt, size_t i)
-{
-    uint32_t value;
+/* With less prefixes than this, a tree has no root. */
+#ifndef PLANB_MIN_ROOT
+#define PLANB_MIN_ROOT 256
+#endif
 
-    memcpy(&value, (const char *) planb_line(tree, bt->values) + i * 4,
-           sizeof value);
-    return value;
-}
+struct planb_compiler;
 
-/* Finishes the lookup of 'addr' that came to 'raw'. */
-uint32_t planb_resolve(const struct planb *, uint32_t raw,
-                       const uint8_t addr[16]);
+struct planb_compiler *planb_compiler_create(void);
+void planb_compiler_destroy(struct planb_compiler *);
+int planb_compile(struct planb_compiler *, const struct planb_rule rules[],
+                  size_t n, uint32_t default_value, struct planb_arena **,
+                  struct planb_top *, struct planb_slot_info *,
+                  struct planb_conflict *);
+int planb_make_tree(struct planb_arena *, const struct planb_top *,
+                    size_t n_prefixes, uint32_t default_value,
+                    struct planb **);
 
 /* Kernels.  One file each, and each has a function for a batch of any size. */
 typedef void planb_lookup_func(const struct planb *,

@@ -319,12 +319,18 @@ int
 planb_table_publish(struct planb_table *table, struct planb **treep)
 {
     struct planb_conflict conflict;
+    struct planb_compiler *c;
+    struct planb_arena *arena;
     struct planb_rule *rules;
+    struct planb_top top;
     size_t n = 0;
     int error;
 
     rules = malloc((table->n_rules + 1) * sizeof *rules);
-    if (!rules) {
+    c = planb_compiler_create();
+    if (!rules || !c) {
+        free(rules);
+        planb_compiler_destroy(c);
         return ENOMEM;
     }
     for (size_t i = 0; i < table->n_chunks; i++) {
@@ -333,7 +339,13 @@ planb_table_publish(struct planb_table *table, struct planb **treep)
         memcpy(&rules[n], chunk->rules, chunk->n * sizeof *rules);
         n += chunk->n;
     }
-    error = planb_compile(rules, n, table->default_value, &conflict, treep);
+    error = planb_compile(c, rules, n, table->default_value, &arena, &top,
+                          NULL, &conflict);
+    if (!error) {
+        error = planb_make_tree(arena, &top, n, table->default_value, treep);
+        planb_arena_disown(arena);
+    }
+    planb_compiler_destroy(c);
     free(rules);
 
     if (!error) {

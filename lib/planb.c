@@ -163,32 +163,41 @@ planb_lookup_batch(const struct planb *tree, const uint8_t *const addrs[],
     get_kernel()->lookup(tree, addrs, values, n);
 }
 
-/* Finishes a lookup for 'addr' that came to 'raw', an answer with
- * PLANB_INDIRECT set. */
+/* Returns the answer for 'addr' of the B+ tree in 'other'. */
+static uint32_t
+search_other(const struct planb_other *other, const uint8_t addr[16])
+{
+    uint64_t key = planb_get_be64(other->lower ? addr + 8 : addr);
+    const char *line = (const char *) other;
+    size_t pos = 0;
+    uint32_t raw;
+
+    for (uint32_t level = 0; level < other->n_levels; level++) {
+        const void *node = line + (other->levels[level] + pos) * PLANB_LINE;
+        const uint64_t *keys = node;
+        unsigned int count = 0;
+
+        for (int i = 0; i < 8; i++) {
+            count += keys[i] < key;
+        }
+        pos = pos * (level + 1 < other->n_levels ? 9 : 8) + count;
+    }
+    memcpy(&raw, line + other->answers * PLANB_LINE + pos * 4, sizeof raw);
+    return raw;
+}
+
+/* Finishes a lookup for 'addr' that came to 'raw', which is of kind
+ * PLANB_OTHER. */
 uint32_t
 planb_resolve(const struct planb *tree, uint32_t raw, const uint8_t addr[16])
 {
-    const struct planb_side *side = &tree->side[raw & ~PLANB_INDIRECT];
+    while (raw & PLANB_INDIRECT) {
+        const struct planb_other *other = planb_line(tree, raw);
 
-    if (side->is_tree) {
-        const struct planb_bt *bt = &side->tree;
-        uint64_t key = planb_get_be64(addr + 8);
-        size_t pos = 0;
-
-        for (uint32_t level = 0; level < bt->n_levels; level++) {
-            const uint64_t *line = planb_line(tree, bt->levels[level] + pos);
-            unsigned int count = 0;
-
-            for (int i = 0; i < 8; i++) {
-                count += line[i] < key;
-            }
-            pos = pos * (level + 1 < bt->n_levels ? 9 : 8) + count;
+        if (!other->n_levels) {
+            return other->value;
         }
-        raw = planb_bt_value(tree, bt, pos);
-        if (!(raw & PLANB_INDIRECT)) {
-            return raw;
-        }
-        side = &tree->side[raw & ~PLANB_INDIRECT];
+        raw = search_other(other, addr);
     }
-    return side->value;
+    return raw;
 }

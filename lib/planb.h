@@ -72,8 +72,8 @@
  * Every function that returns 'int' returns 0 or a positive errno value, and
  * when it fails, leaves everything as it was.
  *
- * Values up to PLANB_VALUE_FAST_MAX are kept beside the keys.  Larger ones are
- * as right, but each costs more memory and an extra step.
+ * Any value will do, but those that exceed the default value by more than
+ * PLANB_VALUE_FAST_MAX (modulo 2^32) cost a cache line and an extra step each.
  *
  *
  * Thread-safety
@@ -109,9 +109,10 @@ struct planb;
 struct planb_table;
 
 /* Hard limit on the number of prefixes in one table or tree. */
-#define PLANB_MAX_PREFIXES ((size_t) 1 << 26)
+#define PLANB_MAX_PREFIXES ((size_t) 1 << 24)
 
-/* The largest value for which the library needs no indirection. */
+/* Values take the least memory and time if they are at most this much greater
+ * than the default value (modulo 2^32). */
 #define PLANB_VALUE_FAST_MAX UINT32_C(0x7fffffff)
 
 /* A prefix.  Within a table 'addr', 'plen' and 'priority' together identify
@@ -151,11 +152,9 @@ struct planb_stats {
     size_t n_intervals;         /* Elementary intervals, neighbors of equal
                                  * value taken as one. */
     size_t n_bytes;             /* Memory that lookups may touch. */
-    unsigned int depth;         /* Most nodes that one lookup of the upper 64
-                                 * bits passes through. */
-    size_t n_subtrees;          /* /64s that hold longer prefixes. */
-    size_t n_subtree_bytes;     /* Part of 'n_bytes' that is theirs. */
-    unsigned int subtree_depth; /* Most nodes below a /64. */
+    unsigned int depth;         /* Most steps that a lookup takes. */
+    unsigned int subtree_depth; /* Most further ones, for prefixes that few
+                                 * tables have. */
 };
 void planb_get_stats(const struct planb *, struct planb_stats *);
 

@@ -24,11 +24,19 @@ tests_test_planb_nomem_LDADD = lib/libplanb.la
 tests_test_planb_nomem_LDFLAGS = $(AM_LDFLAGS) -static \
 	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=posix_memalign
 
+# Again with a root even for the smallest trees, which otherwise only big ones
+# have.
+check_PROGRAMS += tests/test-planb-root
+tests_test_planb_root_SOURCES = \
+	$(tests_test_planb_SOURCES) $(lib_libplanb_la_SOURCES)
+tests_test_planb_root_CPPFLAGS = $(AM_CPPFLAGS) -DPLANB_MIN_ROOT=1
+
 # Sanitizers must see the library too.
 if HAVE_ASAN
 check_PROGRAMS += tests/test-planb-asan
 tests_test_planb_asan_SOURCES = \
 	$(tests_test_planb_SOURCES) $(lib_libplanb_la_SOURCES)
+tests_test_planb_asan_CPPFLAGS = $(AM_CPPFLAGS) -DPLANB_MIN_ROOT=32
 tests_test_planb_asan_CFLAGS = $(AM_CFLAGS) \
 	-fsanitize=address,undefined -fno-sanitize-recover=all
 tests_test_planb_asan_LDFLAGS = $(AM_LDFLAGS) -fsanitize=address,undefined
@@ -37,6 +45,7 @@ if HAVE_TSAN
 check_PROGRAMS += tests/test-planb-tsan
 tests_test_planb_tsan_SOURCES = \
 	$(tests_test_planb_SOURCES) $(lib_libplanb_la_SOURCES)
+tests_test_planb_tsan_CPPFLAGS = $(AM_CPPFLAGS) -DPLANB_MIN_ROOT=32
 tests_test_planb_tsan_CFLAGS = $(AM_CFLAGS) -fsanitize=thread
 tests_test_planb_tsan_LDFLAGS = $(AM_LDFLAGS) -fsanitize=thread
 endif
