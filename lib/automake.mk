@@ -14,7 +14,6 @@
 
 lib_LTLIBRARIES += lib/libplanb.la
 lib_libplanb_la_SOURCES = \
-	lib/planb-arena.c \
 	lib/planb-autovalidator.c \
 	lib/planb-build.c \
 	lib/planb-compile.c \
