@@ -44,6 +44,7 @@ planb_ovs_files = \
 	$(wildcard $(srcdir)/vswitchd-patch/*.mk) \
 	$(wildcard $(srcdir)/vswitchd-patch/[a-z]*/*.[ch]) \
 	$(wildcard $(srcdir)/vswitchd-patch/[a-z]*/*.at) \
+	$(wildcard $(srcdir)/vswitchd-patch/[a-z]*/*.man) \
 	$(wildcard $(srcdir)/tests/planb*.at) \
 	$(wildcard $(srcdir)/tests/test-planb*.[ch])
 planb_ovs_new_files = $(patsubst $(srcdir)/%,%,$(planb_ovs_files))
