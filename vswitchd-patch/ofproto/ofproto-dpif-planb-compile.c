@@ -58,6 +58,13 @@ COVERAGE_DEFINE(planb_unbind);
  * another table.  Megaflows credit the binding at least this often. */
 #define BINDING_YIELD 10000
 
+/* How long an upcall may count on a request to be served, how long packets
+ * without a class may still come after that, and how long a request is not
+ * made again after it was refused, all in msec. */
+#define REQUEST_PATIENCE 50
+#define REQUEST_GRACE 100
+#define REQUEST_REFUSED 1000
+
 /* Routes to get rid of when all threads have gone through a quiescent state
  * since the tree without them was installed. */
 struct drain_batch {
@@ -141,8 +148,8 @@ remove_bindings_to(struct planb_rt *t)
 }
 
 /* Has packets from 'in_port' with 'recirc_id' looked up in 't', unless they
- * are of more use to another table. */
-static void
+ * are of more use to another table.  Returns true if successful. */
+static bool
 bind_table(struct planb_rt *t, odp_port_t in_port, uint32_t recirc_id,
            long long int now)
 {
@@ -159,14 +166,21 @@ bind_table(struct planb_rt *t, odp_port_t in_port, uint32_t recirc_id,
             ovs_mutex_lock(&t->mutex);
             t->n_refused++;
             ovs_mutex_unlock(&t->mutex);
-            return;
+            return false;
         }
         binding_remove(backer, b);
         b = NULL;
     }
 
     /* The datapath may have dropped a binding that we remember, together with
-     * its port. */
+     * its port.  But if it has not, and packets come without a class all the
+     * same, then megaflows must take care of them. */
+    if (b && now >= b->requested + REQUEST_GRACE) {
+        if (now < b->requested + REQUEST_GRACE + REQUEST_REFUSED) {
+            return false;
+        }
+        b->requested = now;
+    }
     error = dpif_planb_bind(backer->dpif, in_port, recirc_id, t->dp_id);
     if (error) {
         static struct vlog_rate_limit rl = VLOG_RATE_LIMIT_INIT(1, 5);
@@ -174,7 +188,7 @@ bind_table(struct planb_rt *t, odp_port_t in_port, uint32_t recirc_id,
         VLOG_DBG_RL(&rl, "cannot bind port %"PRIu32", recirc_id %#"PRIx32" "
                     "to table %"PRIu8" (%s)", in_port, recirc_id, t->table_id,
                     ovs_strerror(error));
-        return;
+        return false;
     }
     if (!b) {
         COVERAGE_INC(planb_bind);
@@ -183,12 +197,14 @@ bind_table(struct planb_rt *t, odp_port_t in_port, uint32_t recirc_id,
         b->in_port = in_port;
         b->recirc_id = recirc_id;
         b->table = t;
+        b->requested = now;
         atomic_init(&b->used, now);
         ovs_mutex_lock(&backer->mutex);
         cmap_insert(&backer->bindings, &b->node,
                     binding_hash(in_port, recirc_id));
         ovs_mutex_unlock(&backer->mutex);
     }
+    return true;
 }
 
 static void
@@ -197,13 +213,23 @@ serve_requests(struct planb_rt *t, long long int now)
     struct planb_request *r;
 
     for (r = t->requests; r < &t->requests[PLANB_N_REQUESTS]; r++) {
-        uint32_t state;
+        uint32_t state, in_port, recirc_id;
+        long long int when;
 
         atomic_read_explicit(&r->state, &state, memory_order_acquire);
+        atomic_read_relaxed(&r->in_port, &in_port);
+        atomic_read_relaxed(&r->recirc_id, &recirc_id);
+        atomic_read_relaxed(&r->when, &when);
         if (state == PLANB_REQUEST_READY) {
-            if (ovsrcu_get_protected(struct planb *, &t->tree)) {
-                bind_table(t, r->in_port, r->recirc_id, now);
-            }
+            bool ok = (ovsrcu_get_protected(struct planb *, &t->tree)
+                       && bind_table(t, u32_to_odp(in_port), recirc_id, now));
+
+            atomic_store_relaxed(&r->when, now);
+            atomic_store_explicit(&r->state, (ok ? PLANB_REQUEST_FREE
+                                              : PLANB_REQUEST_REFUSED),
+                                  memory_order_release);
+        } else if (state == PLANB_REQUEST_REFUSED
+                   && now >= when + REQUEST_REFUSED) {
             atomic_store_explicit(&r->state, PLANB_REQUEST_FREE,
                                   memory_order_release);
         }
@@ -550,38 +576,55 @@ planb_compiler_flush(struct planb_backer *backer)
 /* Asks for packets like 'upcall_flow', which is as it came from the datapath,
  * to be looked up in the route table that the datapath knows as 'dp_table_id'.
  * Takes no lock and allocates nothing; if too many requests are pending, the
- * next upcall asks again. */
-void
+ * next upcall asks again.
+ *
+ * Returns true if the binding can be expected so soon that a megaflow for
+ * packets without it is not worthwhile. */
+bool
 planb_request_binding(struct planb_backer *backer, uint32_t dp_table_id,
                       const struct flow *upcall_flow)
 {
-    odp_port_t in_port = upcall_flow->in_port.odp_port;
+    uint32_t in_port = odp_to_u32(upcall_flow->in_port.odp_port);
     struct planb_rt *t = planb_rt_from_dp_id(dp_table_id);
-    struct planb_request *r;
+    struct planb_request *r, *free_request = NULL;
+    uint32_t state;
 
     if (!t || t->backer != backer) {
-        return;
+        return false;
     }
     for (r = t->requests; r < &t->requests[PLANB_N_REQUESTS]; r++) {
-        uint32_t state;
-
         atomic_read_explicit(&r->state, &state, memory_order_acquire);
-        if (state == PLANB_REQUEST_FREE
-            && atomic_compare_exchange_strong_explicit(
-                &r->state, &state, PLANB_REQUEST_BUSY,
-                memory_order_acquire, memory_order_relaxed)) {
-            r->in_port = in_port;
-            r->recirc_id = upcall_flow->recirc_id;
-            atomic_store_explicit(&r->state, PLANB_REQUEST_READY,
-                                  memory_order_release);
-            latch_set(&backer->wake);
-            return;
-        } else if (state == PLANB_REQUEST_READY
-                   && r->in_port == in_port
-                   && r->recirc_id == upcall_flow->recirc_id) {
-            return;
+        if (state == PLANB_REQUEST_FREE) {
+            free_request = free_request ? free_request : r;
+        } else if (state != PLANB_REQUEST_BUSY) {
+            uint32_t r_in_port, r_recirc_id;
+            long long int when;
+
+            atomic_read_relaxed(&r->in_port, &r_in_port);
+            atomic_read_relaxed(&r->recirc_id, &r_recirc_id);
+            atomic_read_relaxed(&r->when, &when);
+            if (r_in_port == in_port
+                && r_recirc_id == upcall_flow->recirc_id) {
+                return (state == PLANB_REQUEST_READY
+                        && time_msec() < when + REQUEST_PATIENCE);
+            }
         }
     }
+
+    r = free_request;
+    state = PLANB_REQUEST_FREE;
+    if (!r || !atomic_compare_exchange_strong_explicit(
+            &r->state, &state, PLANB_REQUEST_BUSY,
+            memory_order_acquire, memory_order_relaxed)) {
+        return false;
+    }
+    atomic_store_relaxed(&r->in_port, in_port);
+    atomic_store_relaxed(&r->recirc_id, upcall_flow->recirc_id);
+    atomic_store_relaxed(&r->when, time_msec());
+    atomic_store_explicit(&r->state, PLANB_REQUEST_READY,
+                          memory_order_release);
+    latch_set(&backer->wake);
+    return true;
 }
 
 /* Returns a new reference to the binding that serves packets like

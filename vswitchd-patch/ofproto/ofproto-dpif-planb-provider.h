@@ -104,17 +104,20 @@ struct planb_change {
 };
 
 /* A request for a binding, from a thread that may not wait.  'state' says who
- * owns the rest. */
+ * may write the rest.  A thread that reads it meanwhile may get a wrong idea
+ * of whether a binding is on its way, which does no harm. */
 struct planb_request {
     atomic_uint32_t state;          /* One of PLANB_REQUEST_*. */
-    odp_port_t in_port;
-    uint32_t recirc_id;
+    atomic_uint32_t in_port;
+    atomic_uint32_t recirc_id;
+    atomic_llong when;              /* Made, or refused, in msec. */
 };
 
 enum {
-    PLANB_REQUEST_FREE,             /* Whoever takes it. */
+    PLANB_REQUEST_FREE,             /* Nobody. */
     PLANB_REQUEST_BUSY,             /* The thread that has taken it. */
-    PLANB_REQUEST_READY,            /* The compiler. */
+    PLANB_REQUEST_READY,            /* The compiler, which has to serve it. */
+    PLANB_REQUEST_REFUSED,          /* The compiler. */
 };
 
 #define PLANB_N_REQUESTS 16
@@ -200,6 +203,7 @@ struct planb_binding {
     odp_port_t in_port;
     uint32_t recirc_id;
     struct planb_rt *table;      /* Valid while in 'bindings'. */
+    long long int requested;        /* Last time, for the compiler. */
     atomic_llong used;              /* Last time that it served, in msec. */
 };
 

@@ -152,7 +152,7 @@ void planb_put_count_route(struct ofpbuf *odp_actions, unsigned int n);
 void planb_report(const struct rule_dpif *, const struct flow *, struct ds *);
 
 /* Bindings. */
-void planb_request_binding(struct planb_backer *, uint32_t dp_table_id,
+bool planb_request_binding(struct planb_backer *, uint32_t dp_table_id,
                            const struct flow *upcall_flow);
 struct planb_binding *planb_binding_get(struct planb_backer *,
                                         const struct flow *upcall_flow);
