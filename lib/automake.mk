@@ -38,6 +38,7 @@ pkgconfig_DATA += lib/libplanb.pc
 dist_man_MANS += lib/planb.3
 
 EXTRA_DIST += \
+	lib/MEASUREMENTS.md \
 	lib/libplanb.map \
 	lib/libplanb.pc.in
 

@@ -18,6 +18,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "planb-private.h"
 
@@ -253,6 +254,8 @@ planb_build(const struct planb_prefix prefixes[], size_t n,
  * run is unused.  Powers of two are sizes of their own. */
 #define SMALL_RUN 16
 
+#define HUGE_PAGE ((size_t) 2 << 20)
+
 static unsigned int
 size_class(size_t n)
 {
@@ -304,6 +307,7 @@ free_run(struct planb_arena *arena, const struct planb_run *run)
 int
 planb_arena_create(size_t n_lines, struct planb_arena **arenap)
 {
+    size_t size = n_lines * PLANB_LINE;
     struct planb_arena *arena;
     void *lines;
 
@@ -314,10 +318,18 @@ planb_arena_create(size_t n_lines, struct planb_arena **arenap)
     if (!arena) {
         return ENOMEM;
     }
-    if (posix_memalign(&lines, PLANB_LINE, n_lines * PLANB_LINE)) {
+    if (posix_memalign(&lines, size >= HUGE_PAGE ? HUGE_PAGE : PLANB_LINE,
+                       size)) {
         free(arena);
         return ENOMEM;
     }
+#ifdef MADV_HUGEPAGE
+    /* Less TLB misses for lookups and less page faults for the build.  If the
+     * system would rather not, it does not matter. */
+    if (size >= HUGE_PAGE) {
+        madvise(lines, size & ~(HUGE_PAGE - 1), MADV_HUGEPAGE);
+    }
+#endif
     arena->lines = lines;
     arena->capacity = n_lines;
 

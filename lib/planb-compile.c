@@ -204,8 +204,7 @@ sweep_run(struct sweep *s, const struct planb_block *block,
     }
 }
 
-/* What a compilation works with.  Kept between compilations, so that small ones
- * need not allocate memory. */
+/* What a compilation works with. */
 struct planb_compiler {
     struct sweep sweep;
     size_t allocated_intervals;
@@ -639,8 +638,8 @@ build_table2(struct planb_compiler *c, uint64_t first, unsigned int shift,
 
 /* Compiles the intervals of 'c->sweep' from '**ivp' on, as far as they are
  * among the 1 << 'shift' addresses (in the upper half) from 'first' on, and
- * stores the answer in '*raw'.  Moves '*ivp' past the intervals that end there.  If 'small', the
- * answer is a PLANB_SUBTREE in any case. */
+ * stores the answer in '*raw'.  Moves '*ivp' past the intervals that end
+ * there.  If 'small', the answer is a B+ tree in any case. */
 static int
 build_slot(struct planb_compiler *c, const struct interval **ivp,
            uint64_t first, unsigned int shift, bool small, uint32_t *raw)

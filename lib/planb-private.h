@@ -68,7 +68,8 @@ planb_host_hi(unsigned int plen)
 static inline uint64_t
 planb_host_lo(unsigned int plen)
 {
-    return plen >= 128 ? 0 : plen <= 64 ? UINT64_MAX : UINT64_MAX >> (plen - 64);
+    return (plen >= 128 ? 0
+            : plen <= 64 ? UINT64_MAX : UINT64_MAX >> (plen - 64));
 }
 
 /* The order in which rules are kept: a prefix comes before all those nested in
