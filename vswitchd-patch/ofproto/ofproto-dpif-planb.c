@@ -336,7 +336,18 @@ table_commit(struct planb_rt *t, ovs_version_t version)
         struct planb_route *route = t->staged[i];
 
         if (!route->inserted && !route->blocks) {
+            const struct planb_route *other;
+
             table_push_change(t, route);
+            if (!route->prefix.plen) {
+                /* There may be another default route of the same priority,
+                 * which to the tree is the same prefix. */
+                LIST_FOR_EACH (other, node, &t->defaults) {
+                    if (other->prefix.priority == route->prefix.priority) {
+                        table_push_change(t, other);
+                    }
+                }
+            }
         }
     }
     for (i = 0; i < t->n_staged; i++) {
