@@ -134,39 +134,21 @@ find_port(const struct dp_planb *planb, odp_port_t port_no)
     return NULL;
 }
 
-/* Returns the counter of 'pmd' for route 'index', or a null pointer if there
- * is none. */
-static inline struct dp_planb_counter *
-get_counter(struct dp_planb_pmd *pmd, uint32_t index)
+/* Returns what 'pmd' has for route 'index', or a null pointer if that is
+ * nothing. */
+static inline struct dp_planb_pmd_route *
+get_pmd_route(struct dp_planb_pmd *pmd, uint32_t index)
 {
     uint32_t chunk_no = index >> DP_PLANB_CHUNK_BITS;
-    struct dp_planb_counters *chunk;
+    struct dp_planb_pmd_routes *chunk;
 
     if (OVS_UNLIKELY(chunk_no >= DP_PLANB_MAX_CHUNKS)) {
         return NULL;
     }
-    atomic_read_explicit(&pmd->counters[chunk_no], &chunk,
+    atomic_read_explicit(&pmd->routes[chunk_no], &chunk,
                          memory_order_acquire);
     return (OVS_LIKELY(chunk)
-            ? &chunk->counters[index & DP_PLANB_CHUNK_MASK]
-            : NULL);
-}
-
-/* Returns a pointer to the class of route 'index', or a null pointer if there
- * is none. */
-static inline atomic_uint32_t *
-get_class(struct dp_planb *planb, uint32_t index)
-{
-    uint32_t chunk_no = index >> DP_PLANB_CHUNK_BITS;
-    struct dp_planb_classes *chunk;
-
-    if (OVS_UNLIKELY(chunk_no >= DP_PLANB_MAX_CHUNKS)) {
-        return NULL;
-    }
-    atomic_read_explicit(&planb->classes[chunk_no], &chunk,
-                         memory_order_acquire);
-    return (OVS_LIKELY(chunk)
-            ? &chunk->class_id[index & DP_PLANB_CHUNK_MASK]
+            ? &chunk->routes[index & DP_PLANB_CHUNK_MASK]
             : NULL);
 }
 
@@ -191,8 +173,7 @@ lookup_addrs(struct dp_planb_pmd *pmd, const struct dp_planb_table *table,
 {
     struct dp_planb_tree *tree = ovsrcu_get(struct dp_planb_tree *,
                                             &table->tree);
-    struct dp_planb_counter *counters[NETDEV_MAX_BURST];
-    atomic_uint32_t *classes[NETDEV_MAX_BURST];
+    struct dp_planb_pmd_route *pmd_routes[NETDEV_MAX_BURST];
     uint32_t routes[NETDEV_MAX_BURST];
     struct dp_planb_pmd_table *pmd_table;
     size_t n_hits = 0;
@@ -200,18 +181,17 @@ lookup_addrs(struct dp_planb_pmd *pmd, const struct dp_planb_table *table,
     planb_lookup_batch(tree->tree, addrs, routes, n);
 
     for (size_t i = 0; i < n; i++) {
-        classes[i] = get_class(pmd->planb, routes[i]);
-        OVS_PREFETCH(classes[i]);
-        counters[i] = get_counter(pmd, routes[i]);
-        OVS_PREFETCH_WRITE(counters[i]);
+        pmd_routes[i] = get_pmd_route(pmd, routes[i]);
+        OVS_PREFETCH_WRITE(pmd_routes[i]);
         n_hits += routes[i] != tree->miss_index;
     }
 
     for (size_t i = 0; i < n; i++) {
         results[i].class_id = 0;
         results[i].route = routes[i];
-        if (OVS_LIKELY(classes[i] && counters[i])) {
-            atomic_read_relaxed(classes[i], &results[i].class_id);
+        if (OVS_LIKELY(pmd_routes[i])) {
+            atomic_read_relaxed(&pmd_routes[i]->class_id,
+                                &results[i].class_id);
         }
     }
 
@@ -238,20 +218,22 @@ lookup_packets(struct dp_planb_pmd *pmd, const struct dp_planb_table *table,
     for (size_t i = 0; i < n; i++) {
         const uint8_t *addr = flow_find_ipv6_dst(packets[i]);
 
-        results[i].class_id = 0;
-        results[i].route = 0;
         if (addr) {
             positions[n_addrs] = i;
             addrs[n_addrs++] = addr;
         }
     }
-    if (!n_addrs) {
-        return;
-    }
 
-    lookup_addrs(pmd, table, addrs, n_addrs, found);
-    for (size_t i = 0; i < n_addrs; i++) {
-        results[positions[i]] = found[i];
+    if (n_addrs == n) {
+        lookup_addrs(pmd, table, addrs, n, results);
+    } else {
+        memset(results, 0, n * sizeof *results);
+        if (n_addrs) {
+            lookup_addrs(pmd, table, addrs, n_addrs, found);
+        }
+        for (size_t i = 0; i < n_addrs; i++) {
+            results[positions[i]] = found[i];
+        }
     }
 }
 
@@ -328,14 +310,14 @@ dp_planb_count(struct dp_planb_pmd *pmd, const struct dp_packet_batch *batch)
 
     DP_PACKET_BATCH_FOR_EACH (i, packet, batch) {
         if (packet->md.planb) {
-            struct dp_planb_counter *counter
-                = get_counter(pmd, packet->md.planb_route);
+            struct dp_planb_pmd_route *route
+                = get_pmd_route(pmd, packet->md.planb_route);
 
             /* Conntrack may hand out a fragment in a thread other than the
-             * one that has looked it up, so that 'counter' could be null. */
-            if (OVS_LIKELY(counter)) {
-                add_own(&counter->n_packets, 1);
-                add_own(&counter->n_bytes, dp_packet_size(packet));
+             * one that has looked it up, so that 'route' could be null. */
+            if (OVS_LIKELY(route)) {
+                add_own(&route->n_packets, 1);
+                add_own(&route->n_bytes, dp_packet_size(packet));
             }
         }
     }
@@ -374,10 +356,6 @@ dp_planb_unref(struct dp_planb *planb)
     }
 
     for (size_t i = 0; i < planb->n_chunks; i++) {
-        struct dp_planb_classes *classes;
-
-        atomic_read_relaxed(&planb->classes[i], &classes);
-        free(classes);
         free(planb->routes[i]);
     }
     cmap_destroy(&planb->bindings);
@@ -528,22 +506,55 @@ dp_planb_del_port(struct dp_planb *planb, odp_port_t port_no)
     ovs_mutex_unlock(&planb->mutex);
 }
 
-/* Makes room for the counters of 'pmd' for chunk 'chunk_no', if there is none
- * yet.  Returns false if there is no memory for it. */
+/* Returns 'size' zeroed bytes that share no cache line with anything else, or
+ * a null pointer if there is no memory for them. */
+static void *
+alloc_chunk(size_t size)
+{
+    /* Not xzalloc_cacheline(), which does not return without memory. */
+    void *base = calloc(1, size + 2 * CACHE_LINE_SIZE);
+    void **aligned;
+
+    if (!base) {
+        return NULL;
+    }
+    aligned = (void **) ROUND_UP((uintptr_t) base + sizeof base,
+                                 CACHE_LINE_SIZE);
+    aligned[-1] = base;
+    return aligned;
+}
+
+static void
+free_chunk(void *chunk)
+{
+    if (chunk) {
+        free(((void **) chunk)[-1]);
+    }
+}
+
+/* Gives 'pmd' what it needs for chunk 'chunk_no', if it has not got it yet.
+ * Returns false if there is no memory for it. */
 static bool
-add_counters(struct dp_planb_pmd *pmd, size_t chunk_no)
+add_pmd_routes(struct dp_planb_pmd *pmd, size_t chunk_no)
     OVS_REQUIRES(pmd->planb->mutex)
 {
-    struct dp_planb_counters *chunk;
+    const struct dp_planb_routes *routes = pmd->planb->routes[chunk_no];
+    struct dp_planb_pmd_routes *chunk;
 
-    atomic_read_relaxed(&pmd->counters[chunk_no], &chunk);
+    atomic_read_relaxed(&pmd->routes[chunk_no], &chunk);
     if (!chunk) {
-        /* Not xcalloc(), which does not return without memory. */
-        chunk = calloc(1, sizeof *chunk);
-        atomic_store_explicit(&pmd->counters[chunk_no], chunk,
+        chunk = alloc_chunk(sizeof *chunk);
+        if (!chunk) {
+            return false;
+        }
+        for (size_t i = 0; i < DP_PLANB_CHUNK_SIZE; i++) {
+            atomic_init(&chunk->routes[i].class_id,
+                        routes->routes[i].class_id);
+        }
+        atomic_store_explicit(&pmd->routes[chunk_no], chunk,
                               memory_order_release);
     }
-    return chunk != NULL;
+    return true;
 }
 
 static void
@@ -574,11 +585,11 @@ dp_planb_pmd_create(struct dp_planb *planb, unsigned int core_id, int numa_id)
 
     ovs_mutex_lock(&planb->mutex);
     for (size_t i = 0; i < planb->n_chunks; i++) {
-        if (planb->routes[i] && !add_counters(pmd, i)) {
+        if (planb->routes[i] && !add_pmd_routes(pmd, i)) {
             static struct vlog_rate_limit rl = VLOG_RATE_LIMIT_INIT(1, 1);
 
-            VLOG_WARN_RL(&rl, "core %u: no memory for route counters, packets "
-                         "take the ordinary path", core_id);
+            VLOG_WARN_RL(&rl, "core %u: no memory for routes, packets take "
+                         "the ordinary path", core_id);
         }
     }
     HMAP_FOR_EACH (table, node, &planb->tables) {
@@ -592,21 +603,21 @@ dp_planb_pmd_create(struct dp_planb *planb, unsigned int core_id, int numa_id)
 
 /* Adds what 'pmd' has counted for chunk 'chunk_no' to 'chunk'. */
 static void
-retire_counters(struct dp_planb_pmd *pmd, size_t chunk_no,
-                struct dp_planb_routes *chunk)
+retire_pmd_routes(struct dp_planb_pmd *pmd, size_t chunk_no,
+                  struct dp_planb_routes *chunk)
     OVS_REQUIRES(pmd->planb->mutex)
 {
     for (size_t i = 0; i < DP_PLANB_CHUNK_SIZE; i++) {
-        struct dp_planb_counter *counter
-            = get_counter(pmd, (chunk_no << DP_PLANB_CHUNK_BITS) + i);
+        struct dp_planb_pmd_route *route
+            = get_pmd_route(pmd, (chunk_no << DP_PLANB_CHUNK_BITS) + i);
         unsigned long long int n;
 
-        if (!counter) {
+        if (!route) {
             return;
         }
-        atomic_read_relaxed(&counter->n_packets, &n);
+        atomic_read_relaxed(&route->n_packets, &n);
         chunk->routes[i].n_packets += n;
-        atomic_read_relaxed(&counter->n_bytes, &n);
+        atomic_read_relaxed(&route->n_bytes, &n);
         chunk->routes[i].n_bytes += n;
     }
 }
@@ -621,13 +632,13 @@ dp_planb_pmd_destroy(struct dp_planb_pmd *pmd)
 
     ovs_mutex_lock(&planb->mutex);
     for (size_t i = 0; i < planb->n_chunks; i++) {
-        struct dp_planb_counters *counters;
+        struct dp_planb_pmd_routes *chunk;
 
         if (planb->routes[i]) {
-            retire_counters(pmd, i, planb->routes[i]);
+            retire_pmd_routes(pmd, i, planb->routes[i]);
         }
-        atomic_read_relaxed(&pmd->counters[i], &counters);
-        free(counters);
+        atomic_read_relaxed(&pmd->routes[i], &chunk);
+        free_chunk(chunk);
     }
     ovs_list_remove(&pmd->node);
     ovs_mutex_unlock(&planb->mutex);
@@ -658,30 +669,36 @@ static bool
 add_chunk(struct dp_planb *planb, size_t chunk_no)
     OVS_REQUIRES(planb->mutex)
 {
-    struct dp_planb_classes *classes;
     struct dp_planb_pmd *pmd;
 
     planb->n_chunks = MAX(planb->n_chunks, chunk_no + 1);
-
-    atomic_read_relaxed(&planb->classes[chunk_no], &classes);
-    if (!classes) {
-        classes = calloc(1, sizeof *classes);
-        atomic_store_explicit(&planb->classes[chunk_no], classes,
-                              memory_order_release);
-    }
     if (!planb->routes[chunk_no]) {
         planb->routes[chunk_no] = calloc(1, sizeof *planb->routes[chunk_no]);
+        if (!planb->routes[chunk_no]) {
+            return false;
+        }
     }
-    if (!classes || !planb->routes[chunk_no]) {
-        return false;
-    }
-
     LIST_FOR_EACH (pmd, node, &planb->pmds) {
-        if (!add_counters(pmd, chunk_no)) {
+        if (!add_pmd_routes(pmd, chunk_no)) {
             return false;
         }
     }
     return true;
+}
+
+/* Gives route 'index', whose chunk must exist, the class 'class_id'. */
+static void
+set_class(struct dp_planb *planb, uint32_t index, uint32_t class_id)
+    OVS_REQUIRES(planb->mutex)
+{
+    struct dp_planb_routes *chunk
+        = planb->routes[index >> DP_PLANB_CHUNK_BITS];
+    struct dp_planb_pmd *pmd;
+
+    chunk->routes[index & DP_PLANB_CHUNK_MASK].class_id = class_id;
+    LIST_FOR_EACH (pmd, node, &planb->pmds) {
+        atomic_store_relaxed(&get_pmd_route(pmd, index)->class_id, class_id);
+    }
 }
 
 static int
@@ -707,8 +724,7 @@ dp_planb_add_routes(struct dpif *dpif, const struct dpif_planb_route routes[],
         }
     }
     for (size_t i = 0; i < n; i++) {
-        atomic_store_relaxed(get_class(planb, routes[i].index),
-                             routes[i].class_id);
+        set_class(planb, routes[i].index, routes[i].class_id);
     }
 
 exit:
@@ -837,14 +853,14 @@ update_route(struct dp_planb *planb, uint32_t index, long long int now,
     struct dp_planb_pmd *pmd;
 
     LIST_FOR_EACH (pmd, node, &planb->pmds) {
-        struct dp_planb_counter *counter = get_counter(pmd, index);
+        struct dp_planb_pmd_route *pmd_route = get_pmd_route(pmd, index);
 
-        if (counter) {
+        if (pmd_route) {
             unsigned long long int n;
 
-            atomic_read_relaxed(&counter->n_packets, &n);
+            atomic_read_relaxed(&pmd_route->n_packets, &n);
             n_packets += n;
-            atomic_read_relaxed(&counter->n_bytes, &n);
+            atomic_read_relaxed(&pmd_route->n_bytes, &n);
             n_bytes += n;
         }
     }

@@ -24,10 +24,10 @@
  * ----
  *
  * The implementation of dpif-planb.h for dpif-netdev.  A 'struct dp_planb'
- * belongs to a datapath and has its route tables, bindings and route classes.
- * A 'struct dp_planb_pmd' belongs to a thread that processes packets (in the
- * sense of dpif-netdev.c, where the threads other than PMD threads share one)
- * and has what that thread writes: the routes' counters and some statistics.
+ * belongs to a datapath and has its route tables and bindings.  A 'struct
+ * dp_planb_pmd' belongs to a thread that processes packets (in the sense of
+ * dpif-netdev.c, where the threads other than PMD threads share one) and has
+ * what that thread writes: the routes' counters and some statistics.
  *
  * dp_planb_lookup() finds the route classes of a batch of packets before the
  * batch enters the flow caches.  dp_planb_count() implements "count_route".
@@ -36,8 +36,9 @@
  * ---
  *
  * A batch is looked up at once because the searches for its addresses hide
- * each other's cache misses.  For the same reason dp_planb_lookup() prefetches
- * what it reads and what dp_planb_count() will write.
+ * each other's cache misses.  Each thread has, for each route, the route's
+ * class beside the counters: when dp_planb_lookup() has got the cache line for
+ * the class, dp_planb_count() finds it there.
  *
  * Route indexes select an entry in arrays.  The arrays are divided into chunks
  * so that they can grow in place while they are used: a chunk is never moved,
@@ -45,10 +46,10 @@
  * tree of an outer batch while a recirculated one is processed, always finds
  * the class and the counters of each index that the tree yields.
  *
- * Each thread has counters of its own, which no one else writes.  Those of a
- * thread that goes away are added to 'struct dp_planb_route' in the moment
- * when the thread is taken off the list, so that the sum over the list and the
- * remainder never goes backwards.
+ * No one else writes the counters of a thread.  Those of a thread that goes
+ * away are added to 'struct dp_planb_route' in the moment when the thread is
+ * taken off the list, so that the sum over the list and the remainder never
+ * goes backwards.
  *
  * Thread-safety
  * -------------
@@ -87,27 +88,23 @@ struct smap;
 #define DP_PLANB_MAX_CHUNKS 4096
 #define DP_PLANB_MAX_ROUTES (DP_PLANB_MAX_CHUNKS * DP_PLANB_CHUNK_SIZE)
 
-/* The route classes of a chunk, indexed by route. */
-struct dp_planb_classes {
-    atomic_uint32_t class_id[DP_PLANB_CHUNK_SIZE];
-};
-
-/* What one thread has counted for a route. */
-struct dp_planb_counter {
-    atomic_ullong n_packets;
+/* A route, as one thread sees it.  Part of one cache line. */
+struct dp_planb_pmd_route {
+    atomic_ullong n_packets;    /* Counted by the thread. */
     atomic_ullong n_bytes;
+    atomic_uint32_t class_id;   /* Written when the route is added. */
+    uint8_t pad[12];
+};
+BUILD_ASSERT_DECL(CACHE_LINE_SIZE % sizeof(struct dp_planb_pmd_route) == 0);
+
+/* A chunk, as one thread sees it.  Aligned to cache lines. */
+struct dp_planb_pmd_routes {
+    struct dp_planb_pmd_route routes[DP_PLANB_CHUNK_SIZE];
 };
 
-/* The counters of one thread for a chunk.  The padding keeps other threads'
- * data out of the cache lines of the counters. */
-struct dp_planb_counters {
-    uint8_t pad0[CACHE_LINE_SIZE];
-    struct dp_planb_counter counters[DP_PLANB_CHUNK_SIZE];
-    uint8_t pad1[CACHE_LINE_SIZE];
-};
-
-/* What is known about a route besides the counters of the running threads. */
+/* What else is known about a route. */
 struct dp_planb_route {
+    uint32_t class_id;          /* Route class, 0 if not added. */
     uint64_t n_packets;         /* Counted by threads that are gone. */
     uint64_t n_bytes;
     uint64_t n_packets_seen;    /* Of all threads, when last looked at. */
@@ -123,7 +120,6 @@ struct dp_planb {
     /* Read by all threads that process packets, for each batch. */
     atomic_count n_bindings;    /* Number of elements in 'bindings'. */
     struct cmap bindings;       /* Contains "struct dp_planb_binding"s. */
-    ATOMIC(struct dp_planb_classes *) classes[DP_PLANB_MAX_CHUNKS];
 
     struct ovs_refcount ref_cnt; /* 1 for the datapath, 1 for each thread. */
 
@@ -144,7 +140,7 @@ struct dp_planb_pmd {
     unsigned int core_id;
     int numa_id;
     struct cmap tables;         /* Contains "struct dp_planb_pmd_table"s. */
-    ATOMIC(struct dp_planb_counters *) counters[DP_PLANB_MAX_CHUNKS];
+    ATOMIC(struct dp_planb_pmd_routes *) routes[DP_PLANB_MAX_CHUNKS];
 };
 
 /* What dp_planb_lookup() has found for a packet. */
