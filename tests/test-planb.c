@@ -476,6 +476,72 @@ test_hosts(unsigned long int n)
     free(expected);
 }
 
+/* "dense": thousands of prefixes close together, which takes nodes of all
+ * kinds. */
+static void
+test_dense(unsigned long int n_tables)
+{
+    unsigned int max_depth = 0;
+
+    for (unsigned long int t = 0; t < n_tables; t++) {
+        enum { MAX = 3000 };
+        size_t n = 300 + rng_below(MAX - 300);
+        unsigned int max_plen = rng_below(3) ? 48 : 64;
+        unsigned int window = 8 + rng_below(14);
+        struct planb_prefix *p = calloc(MAX, sizeof *p);
+        uint8_t (*addrs)[16] = calloc(MAX * PROBES_PER_PREFIX, sizeof *addrs);
+        uint32_t *expected = calloc(MAX * PROBES_PER_PREFIX,
+                                    sizeof *expected);
+        uint32_t default_value = rng_below(2) ? 0 : UINT32_MAX;
+        struct hash_matcher matcher;
+        struct planb_stats stats;
+        struct planb *tree;
+        uint8_t bases[3][16];
+
+        CHECK(p && addrs && expected);
+        for (int i = 0; i < 3; i++) {
+            addr_random(bases[i]);
+            memset(&bases[i][2], rng_below(2) ? 0xff : 0, rng_below(4));
+        }
+        for (size_t i = 0; i < n; i++) {
+            uint8_t r[16];
+
+            /* Random in the last bits, the fewer the denser. */
+            memcpy(p[i].addr, bases[rng_below(3)], 16);
+            p[i].plen = max_plen - (rng_below(3) ? 0 : rng_below(window));
+            addr_random(r);
+            for (unsigned int j = max_plen - window; j < p[i].plen; j++) {
+                p[i].addr[j / 8] ^= r[j / 8] & (0x80 >> j % 8);
+            }
+            addr_mask(p[i].addr, p[i].plen);
+            p[i].priority = p[i].plen << 16 | i;
+            p[i].value = rng_below(50) ? i : rng();
+            probes_for_prefix(&p[i], &addrs[i * PROBES_PER_PREFIX]);
+        }
+        CHECK_INT(planb_build(p, n, default_value, &tree), 0);
+        planb_get_stats(tree, &stats);
+        if (max_depth < stats.depth) {
+            max_depth = stats.depth;
+        }
+
+        hash_matcher_init(&matcher, p, n, default_value);
+        for (size_t i = 0; i < n * PROBES_PER_PREFIX; i++) {
+            expected[i] = hash_match(&matcher, addrs[i]);
+        }
+        check_lookups(tree, addrs, expected, n * PROBES_PER_PREFIX, p, n);
+        hash_matcher_destroy(&matcher);
+        planb_destroy(tree);
+        free(p);
+        free(addrs);
+        free(expected);
+    }
+
+    /* Two tables, an inner node and a leaf at least, or this has missed its
+     * purpose. */
+    printf("depth %u\n", max_depth);
+    CHECK(max_depth >= 4);
+}
+
 /* "kernels": names and choice. */
 static void
 test_kernels(unsigned long int n)
@@ -766,6 +832,7 @@ main(int argc, char *argv[])
         { "kernels", test_kernels, 1 },
         { "random", test_random, 400 },
         { "changes", test_changes, 400 },
+        { "dense", test_dense, 60 },
         { "hosts", test_hosts, 100000 },
         { "threads", test_threads, 500 },
     };
