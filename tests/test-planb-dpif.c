@@ -427,7 +427,7 @@ test_packets(void)
 
     printf("# bindings go with their table\n");
     CHECK(dpif_planb_bind(dpif, u32_to_odp(2), 0, TABLE_ID), 0);
-    CHECK(dpif_planb_bind(dpif, u32_to_odp(2), 0, TABLE_ID), 0);
+    CHECK(dpif_planb_bind(dpif, u32_to_odp(2), 0, TABLE_ID), EEXIST);
     CHECK(dpif_planb_bind(dpif, u32_to_odp(3), 1, TABLE_ID), 0);
     CHECK(dpif_planb_unbind(dpif, u32_to_odp(3), 1), 0);
     CHECK(dpif_planb_del_table(dpif, TABLE_ID), 0);

@@ -804,7 +804,12 @@ dp_planb_bind(struct dpif *dpif, odp_port_t in_port, uint32_t recirc_id,
     } else if (!port) {
         error = ENODEV;
     } else if (binding) {
-        ovsrcu_set(&binding->table, table);
+        if (ovsrcu_get_protected(struct dp_planb_table *,
+                                 &binding->table) == table) {
+            error = EEXIST;
+        } else {
+            ovsrcu_set(&binding->table, table);
+        }
     } else {
         binding = xmalloc(sizeof *binding);
         binding->in_port = in_port;
@@ -834,6 +839,37 @@ dp_planb_unbind(struct dpif *dpif, odp_port_t in_port, uint32_t recirc_id)
     ovs_mutex_unlock(&planb->mutex);
 
     return binding ? 0 : ENOENT;
+}
+
+static int
+dp_planb_get_bindings(const struct dpif *dpif, uint32_t table_id,
+                      struct dpif_planb_binding **bindingsp, size_t *n)
+{
+    struct dp_planb *planb = dpif_netdev_get_planb(dpif);
+    struct dpif_planb_binding *bindings = NULL;
+    struct dp_planb_binding *binding;
+    struct dp_planb_port *port;
+    size_t allocated = 0;
+
+    *n = 0;
+    ovs_mutex_lock(&planb->mutex);
+    HMAP_FOR_EACH (port, node, &planb->ports) {
+        LIST_FOR_EACH (binding, port_node, &port->bindings) {
+            if (ovsrcu_get_protected(struct dp_planb_table *,
+                                     &binding->table)->id == table_id) {
+                if (*n >= allocated) {
+                    bindings = x2nrealloc(bindings, &allocated,
+                                          sizeof *bindings);
+                }
+                bindings[*n].in_port = binding->in_port;
+                bindings[(*n)++].recirc_id = binding->recirc_id;
+            }
+        }
+    }
+    ovs_mutex_unlock(&planb->mutex);
+    *bindingsp = bindings;
+
+    return 0;
 }
 
 /* Adds up the counters of all threads, past and present, for the route
@@ -961,6 +997,7 @@ const struct dpif_planb_class dp_planb_class = {
     .del_table = dp_planb_del_table,
     .bind = dp_planb_bind,
     .unbind = dp_planb_unbind,
+    .get_bindings = dp_planb_get_bindings,
     .get_route_stats = dp_planb_get_route_stats,
     .sweep = dp_planb_sweep,
     .get_table_stats = dp_planb_get_table_stats,

@@ -86,6 +86,21 @@ dpif_planb_unbind(struct dpif *dpif, odp_port_t in_port, uint32_t recirc_id)
     return class ? class->unbind(dpif, in_port, recirc_id) : EOPNOTSUPP;
 }
 
+/* Stores in '*bindingsp' a new array of '*n' elements that tell which packets
+ * 'dpif' looks up in route table 'table_id'.  The caller must free()
+ * '*bindingsp'. */
+int
+dpif_planb_get_bindings(const struct dpif *dpif, uint32_t table_id,
+                        struct dpif_planb_binding **bindingsp, size_t *n)
+{
+    const struct dpif_planb_class *class = dpif->dpif_class->planb;
+
+    *bindingsp = NULL;
+    *n = 0;
+    return class ? class->get_bindings(dpif, table_id, bindingsp, n)
+                 : EOPNOTSUPP;
+}
+
 /* Stores in '*stats' what "count_route" has counted for route 'index'. */
 int
 dpif_planb_get_route_stats(const struct dpif *dpif, uint32_t index,

@@ -77,6 +77,12 @@ struct dpif_planb_route {
     uint32_t class_id;          /* Its class, nonzero. */
 };
 
+/* Packets that are looked up in a route table. */
+struct dpif_planb_binding {
+    odp_port_t in_port;
+    uint32_t recirc_id;
+};
+
 /* What one PMD thread did with one route table. */
 struct dpif_planb_pmd_stats {
     unsigned int core_id;       /* NON_PMD_CORE_ID for the main thread. */
@@ -112,14 +118,21 @@ struct dpif_planb_class {
     int (*del_table)(struct dpif *, uint32_t table_id);
 
     /* Binds packets from 'in_port' with 'recirc_id' to route table 'table_id',
-     * in place of any route table that they were bound to before.  ENOENT if
-     * there is no such table, ENODEV if there is no such port. */
+     * in place of any route table that they were bound to before.  EEXIST if
+     * they are bound to it already, ENOENT if there is no such table, ENODEV
+     * if there is no such port. */
     int (*bind)(struct dpif *, odp_port_t in_port, uint32_t recirc_id,
                 uint32_t table_id);
 
     /* Removes a binding.  ENOENT if there is none.  (A binding also goes with
      * its port and with its route table.) */
     int (*unbind)(struct dpif *, odp_port_t in_port, uint32_t recirc_id);
+
+    /* Stores in '*bindingsp' an array of '*n' elements with the bindings to
+     * route table 'table_id', none if there is no such table.  The caller must
+     * free() '*bindingsp'. */
+    int (*get_bindings)(const struct dpif *, uint32_t table_id,
+                        struct dpif_planb_binding **bindingsp, size_t *n);
 
     /* Stores in 'stats' how many packets and bytes "count_route" has counted
      * for route 'index' since the datapath was created, over all threads past
@@ -150,6 +163,8 @@ int dpif_planb_del_table(struct dpif *, uint32_t table_id);
 int dpif_planb_bind(struct dpif *, odp_port_t in_port, uint32_t recirc_id,
                     uint32_t table_id);
 int dpif_planb_unbind(struct dpif *, odp_port_t in_port, uint32_t recirc_id);
+int dpif_planb_get_bindings(const struct dpif *, uint32_t table_id,
+                            struct dpif_planb_binding **, size_t *n);
 int dpif_planb_get_route_stats(const struct dpif *, uint32_t index,
                                struct dpif_flow_stats *);
 int dpif_planb_sweep(struct dpif *, long long int now);

@@ -120,6 +120,15 @@ binding_lookup(struct planb_backer *backer, odp_port_t in_port,
     return NULL;
 }
 
+/* Gives up a reference to 'b'. */
+static void
+binding_unref(struct planb_binding *b)
+{
+    if (b && ovs_refcount_unref_relaxed(&b->ref_cnt) == 1) {
+        ovsrcu_postpone(free, b);
+    }
+}
+
 /* Forgets 'b', and has the datapath forget it too. */
 static void
 binding_remove(struct planb_backer *backer, struct planb_binding *b)
@@ -130,7 +139,7 @@ binding_remove(struct planb_backer *backer, struct planb_binding *b)
     cmap_remove(&backer->bindings, &b->node,
                 binding_hash(b->in_port, b->recirc_id));
     ovs_mutex_unlock(&backer->mutex);
-    planb_binding_unref(b);
+    binding_unref(b);
 }
 
 /* Forgets the bindings to 't'. */
@@ -175,14 +184,10 @@ bind_table(struct planb_rt *t, odp_port_t in_port, uint32_t recirc_id,
     /* The datapath may have dropped a binding that we remember, together with
      * its port.  But if it has not, and packets come without a class all the
      * same, then megaflows must take care of them. */
-    if (b && now >= b->requested + REQUEST_GRACE) {
-        if (now < b->requested + REQUEST_GRACE + REQUEST_REFUSED) {
-            return false;
-        }
-        b->requested = now;
-    }
     error = dpif_planb_bind(backer->dpif, in_port, recirc_id, t->dp_id);
-    if (error) {
+    if (error == EEXIST) {
+        return b && now < b->bound + REQUEST_GRACE;
+    } else if (error) {
         static struct vlog_rate_limit rl = VLOG_RATE_LIMIT_INIT(1, 5);
 
         VLOG_DBG_RL(&rl, "cannot bind port %"PRIu32", recirc_id %#"PRIx32" "
@@ -190,14 +195,16 @@ bind_table(struct planb_rt *t, odp_port_t in_port, uint32_t recirc_id,
                     ovs_strerror(error));
         return false;
     }
-    if (!b) {
-        COVERAGE_INC(planb_bind);
+    COVERAGE_INC(planb_bind);
+    if (b) {
+        b->bound = now;
+    } else {
         b = xzalloc(sizeof *b);
         ovs_refcount_init(&b->ref_cnt);
         b->in_port = in_port;
         b->recirc_id = recirc_id;
         b->table = t;
-        b->requested = now;
+        b->bound = now;
         atomic_init(&b->used, now);
         ovs_mutex_lock(&backer->mutex);
         cmap_insert(&backer->bindings, &b->node,
@@ -573,23 +580,23 @@ planb_compiler_flush(struct planb_backer *backer)
 
 /* Bindings. */
 
-/* Asks for packets like 'upcall_flow', which is as it came from the datapath,
- * to be looked up in the route table that the datapath knows as 'dp_table_id'.
+/* Asks for packets from 'in_port_' with 'recirc_id' to be looked up in the
+ * route table that the datapath knows as 'dp_table_id'.
  * Takes no lock and allocates nothing; if too many requests are pending, the
  * next upcall asks again.
  *
  * Returns true if the binding can be expected so soon that a megaflow for
  * packets without it is not worthwhile. */
 bool
-planb_request_binding(struct planb_backer *backer, uint32_t dp_table_id,
-                      const struct flow *upcall_flow)
+planb_request_binding(uint32_t dp_table_id, odp_port_t in_port_,
+                      uint32_t recirc_id)
 {
-    uint32_t in_port = odp_to_u32(upcall_flow->in_port.odp_port);
+    uint32_t in_port = odp_to_u32(in_port_);
     struct planb_rt *t = planb_rt_from_dp_id(dp_table_id);
     struct planb_request *r, *free_request = NULL;
     uint32_t state;
 
-    if (!t || t->backer != backer) {
+    if (!t) {
         return false;
     }
     for (r = t->requests; r < &t->requests[PLANB_N_REQUESTS]; r++) {
@@ -603,8 +610,7 @@ planb_request_binding(struct planb_backer *backer, uint32_t dp_table_id,
             atomic_read_relaxed(&r->in_port, &r_in_port);
             atomic_read_relaxed(&r->recirc_id, &r_recirc_id);
             atomic_read_relaxed(&r->when, &when);
-            if (r_in_port == in_port
-                && r_recirc_id == upcall_flow->recirc_id) {
+            if (r_in_port == in_port && r_recirc_id == recirc_id) {
                 return (state == PLANB_REQUEST_READY
                         && time_msec() < when + REQUEST_PATIENCE);
             }
@@ -619,40 +625,51 @@ planb_request_binding(struct planb_backer *backer, uint32_t dp_table_id,
         return false;
     }
     atomic_store_relaxed(&r->in_port, in_port);
-    atomic_store_relaxed(&r->recirc_id, upcall_flow->recirc_id);
+    atomic_store_relaxed(&r->recirc_id, recirc_id);
     atomic_store_relaxed(&r->when, time_msec());
     atomic_store_explicit(&r->state, PLANB_REQUEST_READY,
                           memory_order_release);
-    latch_set(&backer->wake);
+    latch_set(&t->backer->wake);
     return true;
 }
 
-/* Returns a new reference to the binding that serves packets like
- * 'upcall_flow', which is as it came from the datapath, or NULL if there is
- * none. */
-struct planb_binding *
-planb_binding_get(struct planb_backer *backer,
-                  const struct flow *upcall_flow)
-{
-    struct planb_binding *b = binding_lookup(backer,
-                                             upcall_flow->in_port.odp_port,
-                                             upcall_flow->recirc_id);
-
-    return b && ovs_refcount_try_ref_rcu(&b->ref_cnt) ? b : NULL;
-}
-
-/* Notes that 'b' has been of use. */
+/* Initializes 'use' for packets like 'upcall_flow', which is as it came from
+ * the datapath of 'backer'.  If 'dp_table_id' is nonzero, the packets should
+ * be looked up in the route table that the datapath knows by it, otherwise
+ * they have been looked up. */
 void
-planb_binding_used(struct planb_binding *b)
+planb_binding_use_init(struct planb_binding_use *use,
+                       struct planb_backer *backer, uint32_t dp_table_id,
+                       const struct flow *upcall_flow)
 {
-    atomic_store_relaxed(&b->used, time_msec());
-}
+    use->dp_table_id = dp_table_id;
+    use->in_port = upcall_flow->in_port.odp_port;
+    use->recirc_id = upcall_flow->recirc_id;
+    use->binding = NULL;
+    if (!dp_table_id) {
+        struct planb_binding *b = binding_lookup(backer, use->in_port,
+                                                 use->recirc_id);
 
-/* Gives up a reference to 'b'. */
-void
-planb_binding_unref(struct planb_binding *b)
-{
-    if (b && ovs_refcount_unref_relaxed(&b->ref_cnt) == 1) {
-        ovsrcu_postpone(free, b);
+        if (b && ovs_refcount_try_ref_rcu(&b->ref_cnt)) {
+            use->binding = b;
+        }
     }
+}
+
+/* Notes that packets like those of 'use' have come. */
+void
+planb_binding_use_push(const struct planb_binding_use *use)
+{
+    if (use->dp_table_id) {
+        planb_request_binding(use->dp_table_id, use->in_port, use->recirc_id);
+    } else if (use->binding) {
+        atomic_store_relaxed(&use->binding->used, time_msec());
+    }
+}
+
+/* Frees what 'use' refers to. */
+void
+planb_binding_use_uninit(struct planb_binding_use *use)
+{
+    binding_unref(use->binding);
 }

@@ -203,7 +203,7 @@ struct planb_binding {
     odp_port_t in_port;
     uint32_t recirc_id;
     struct planb_rt *table;      /* Valid while in 'bindings'. */
-    long long int requested;        /* Last time, for the compiler. */
+    long long int bound;            /* Last time, for the compiler. */
     atomic_llong used;              /* Last time that it served, in msec. */
 };
 

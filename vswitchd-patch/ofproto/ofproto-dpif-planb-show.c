@@ -91,26 +91,26 @@ format_prefix(const struct planb_prefix *p, struct ds *s)
 static void
 show_bindings(const struct planb_rt *t, struct ds *s)
 {
-    const struct planb_binding *b;
-    bool any = false;
+    struct dpif_planb_binding *bindings;
+    size_t n, i;
 
-    CMAP_FOR_EACH (b, node, &t->backer->bindings) {
-        if (b->table == t) {
-            struct netdev *netdev
-                = netdev_ports_get(b->in_port, dpif_type(t->backer->dpif));
+    dpif_planb_get_bindings(t->backer->dpif, t->dp_id, &bindings, &n);
+    for (i = 0; i < n; i++) {
+        const struct dpif_planb_binding *b = &bindings[i];
+        struct netdev *netdev = netdev_ports_get(b->in_port,
+                                                 dpif_type(t->backer->dpif));
 
-            ds_put_format(s, "    binding: in_port %"PRIu32, b->in_port);
-            if (netdev) {
-                ds_put_format(s, " (%s)", netdev_get_name(netdev));
-                netdev_close(netdev);
-            }
-            ds_put_format(s, ", recirc_id %#"PRIx32"\n", b->recirc_id);
-            any = true;
+        ds_put_format(s, "    binding: in_port %"PRIu32, b->in_port);
+        if (netdev) {
+            ds_put_format(s, " (%s)", netdev_get_name(netdev));
+            netdev_close(netdev);
         }
+        ds_put_format(s, ", recirc_id %#"PRIx32"\n", b->recirc_id);
     }
-    if (!any) {
+    if (!n) {
         ds_put_cstr(s, "    binding: none\n");
     }
+    free(bindings);
 }
 
 static void

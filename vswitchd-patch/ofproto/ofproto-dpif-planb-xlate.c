@@ -179,6 +179,33 @@ planb_put_count_route(struct ofpbuf *odp_actions, unsigned int n)
     }
 }
 
+static unsigned int
+get_n_count_route(const struct ofpbuf *odp_actions)
+{
+    const struct nlattr *a;
+    unsigned int left, n = 0;
+
+    NL_ATTR_FOR_EACH_UNSAFE (a, left, odp_actions->data, odp_actions->size) {
+        if (nl_attr_type(a) != OVS_ACTION_ATTR_COUNT_ROUTE) {
+            break;
+        }
+        n++;
+    }
+    return n;
+}
+
+/* Does the datapath count packets as often with 'odp_actions_a' as with
+ * 'odp_actions_b'?  If not, what one translation has to credit is not what the
+ * other has to, so that a megaflow cannot change in place from one to the
+ * other: there would be no telling how many packets belong to which. */
+bool
+planb_counts_equally(const struct ofpbuf *odp_actions_a,
+                     const struct ofpbuf *odp_actions_b)
+{
+    return (get_n_count_route(odp_actions_a)
+            == get_n_count_route(odp_actions_b));
+}
+
 /* Appends to 's' the class of 'rule', for a trace of a lookup in a route table
  * with 'flow'. */
 void

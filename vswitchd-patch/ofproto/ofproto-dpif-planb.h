@@ -149,14 +149,25 @@ enum planb_use planb_get_use(const struct ofproto_dpif *, uint8_t table_id,
 void planb_check_destination(const struct flow *upcall_flow, struct flow *);
 void planb_note_action(const struct ofpact *, struct flow *);
 void planb_put_count_route(struct ofpbuf *odp_actions, unsigned int n);
+bool planb_counts_equally(const struct ofpbuf *, const struct ofpbuf *);
 void planb_report(const struct rule_dpif *, const struct flow *, struct ds *);
 
 /* Bindings. */
-bool planb_request_binding(struct planb_backer *, uint32_t dp_table_id,
-                           const struct flow *upcall_flow);
-struct planb_binding *planb_binding_get(struct planb_backer *,
-                                        const struct flow *upcall_flow);
-void planb_binding_used(struct planb_binding *);
-void planb_binding_unref(struct planb_binding *);
+
+/* What the packets of a megaflow mean to the bindings of their datapath. */
+struct planb_binding_use {
+    uint32_t dp_table_id;           /* They ask for this table, if nonzero. */
+    odp_port_t in_port;
+    uint32_t recirc_id;
+    struct planb_binding *binding;  /* They have used this one, if nonnull. */
+};
+
+bool planb_request_binding(uint32_t dp_table_id, odp_port_t in_port,
+                           uint32_t recirc_id);
+void planb_binding_use_init(struct planb_binding_use *, struct planb_backer *,
+                            uint32_t dp_table_id,
+                            const struct flow *upcall_flow);
+void planb_binding_use_push(const struct planb_binding_use *);
+void planb_binding_use_uninit(struct planb_binding_use *);
 
 #endif /* ofproto-dpif-planb.h */
