@@ -60,6 +60,8 @@ AC_DEFUN([PLANB_CHECK_TOOLS],
    if test -z "$PYTHON3"; then
      PLANB_MISSING([python3], [python3])
    fi
+   # For a test alone.
+   AC_CHECK_PROGS([CXX], [g++ c++ clang++])
    AC_ARG_VAR([PKG_CONFIG_PATH], [directories to search for .pc files])])
 
 dnl PLANB_TRY_CFLAGS(FLAGS, IF-WORKS, IF-NOT)

@@ -12,15 +12,17 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 
-# The tests of libplanb, in a suite of their own: tests/libplanb.at, and in
-# tests/libplanb.mk the programs that it runs.  The tests of the patched Open
-# vSwitch are part of Open vSwitch's suite.
+# The tests of libplanb and of the installed utilities, in a suite of their own:
+# tests/libplanb.at and tests/utilities.at, and in tests/libplanb.mk the
+# programs that they run.  The tests of the patched Open vSwitch are part of
+# Open vSwitch's suite.
 
 include tests/libplanb.mk
 
 TESTSUITE_AT = \
 	tests/libplanb.at \
-	tests/testsuite.at
+	tests/testsuite.at \
+	tests/utilities.at
 TESTSUITE = $(srcdir)/tests/testsuite
 AUTOTEST_PATH = tests:utilities
 

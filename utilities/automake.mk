@@ -22,3 +22,21 @@ EXTRA_DIST += \
 	utilities/planb-demo.8 \
 	utilities/planb_demo.py \
 	utilities/debian-packages
+
+bin_PROGRAMS += utilities/planb-fib
+utilities_planb_fib_SOURCES = \
+	utilities/fib-parse.c \
+	utilities/fib-parse.h \
+	utilities/planb-fib.c \
+	utilities/prefix-file.c \
+	utilities/prefix-file.h \
+	utilities/util.c \
+	utilities/util.h
+dist_man_MANS += utilities/planb-fib.1
+
+# Built with the tests, installed as source.
+check_PROGRAMS += utilities/planb-example
+utilities_planb_example_SOURCES = utilities/planb-example.c
+utilities_planb_example_LDADD = lib/libplanb.la
+exampledir = $(docdir)/examples
+dist_example_DATA = utilities/planb-example.c
