@@ -34,6 +34,25 @@ utilities_planb_fib_SOURCES = \
 	utilities/util.h
 dist_man_MANS += utilities/planb-fib.1
 
+bin_PROGRAMS += utilities/planb-bench
+utilities_planb_bench_SOURCES = \
+	utilities/bench-report.c \
+	utilities/bench-table.c \
+	utilities/bench.h \
+	utilities/planb-bench.c \
+	utilities/prefix-file.c \
+	utilities/prefix-file.h \
+	utilities/util.c \
+	utilities/util.h
+utilities_planb_bench_CPPFLAGS = $(AM_CPPFLAGS)
+utilities_planb_bench_LDADD = lib/libplanb.la
+if HAVE_DPDK
+utilities_planb_bench_SOURCES += utilities/bench-dpdk.c
+utilities_planb_bench_CPPFLAGS += -DHAVE_DPDK $(DPDK_CFLAGS)
+utilities_planb_bench_LDADD += $(DPDK_LIBS)
+endif
+dist_man_MANS += utilities/planb-bench.1
+
 # Built with the tests, installed as source.
 check_PROGRAMS += utilities/planb-example
 utilities_planb_example_SOURCES = utilities/planb-example.c
