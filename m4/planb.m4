@@ -118,6 +118,36 @@ AC_DEFUN([PLANB_CHECK_SANITIZERS],
    AM_CONDITIONAL([HAVE_ASAN], [test $have_asan = yes])
    AM_CONDITIONAL([HAVE_TSAN], [test $have_tsan = yes])])
 
+dnl PLANB_CHECK_FUZZER
+dnl
+dnl Sets the conditional HAVE_FUZZER, and CLANG, if there is a clang that makes
+dnl libFuzzer targets.  It need not be the compiler for the rest.
+AC_DEFUN([PLANB_CHECK_FUZZER],
+  [AC_CHECK_PROGS([CLANG], [clang])
+   have_fuzzer=no
+   if test -n "$CLANG"; then
+     AC_MSG_CHECKING([whether $CLANG makes libFuzzer targets])
+     cat > conftest.c << 'PLANB_EOF'
+#include <stddef.h>
+#include <stdint.h>
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    return !data && size;
+}
+PLANB_EOF
+     if $CLANG -fsanitize=fuzzer,address,undefined -o conftest.fuzz \
+         conftest.c > /dev/null 2>&1 \
+         && ./conftest.fuzz -runs=1 > /dev/null 2>&1; then
+       have_fuzzer=yes
+     fi
+     rm -rf conftest.c conftest.fuzz
+     AC_MSG_RESULT([$have_fuzzer])
+   fi
+   AC_SUBST([have_fuzzer])
+   AM_CONDITIONAL([HAVE_FUZZER], [test $have_fuzzer = yes])])
+
 dnl PLANB_CHECK_VERSION_SCRIPT
 dnl
 dnl Sets the conditional HAVE_VERSION_SCRIPT if the linker takes one.
@@ -305,6 +335,7 @@ PLANB_EOF
   libunwind          $with_libunwind
   compiler           $CC $CFLAGS
   sanitizer tests    address and undefined: $have_asan, thread: $have_tsan
+  fuzzing            $have_fuzzer
   installation in    $prefix
 
 PLANB_EOF

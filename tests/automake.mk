@@ -13,13 +13,14 @@
 # limitations under the License.
 
 # The tests of libplanb and of the installed utilities, in a suite of their own:
-# tests/libplanb.at and tests/utilities.at, and in tests/libplanb.mk the
-# programs that they run.  The tests of the patched Open vSwitch are part of
+# tests/libplanb.at, tests/utilities.at and tests/fuzz.at, and in
+# tests/libplanb.mk the programs that they run.  The tests of the patched Open vSwitch are part of
 # Open vSwitch's suite.
 
 include tests/libplanb.mk
 
 TESTSUITE_AT = \
+	tests/fuzz.at \
 	tests/libplanb.at \
 	tests/testsuite.at \
 	tests/utilities.at

@@ -56,3 +56,68 @@ tests_test_planb_rib6_SOURCES = tests/test-planb-rib6.c tests/test-planb.h
 tests_test_planb_rib6_CPPFLAGS = $(AM_CPPFLAGS) $(DPDK_CFLAGS)
 tests_test_planb_rib6_LDADD = lib/libplanb.la $(DPDK_LIBS)
 endif
+
+# libFuzzer targets, built by clang whatever compiler builds the rest.  The
+# suite runs them briefly; "make fuzz" does so for FUZZ_SECONDS each, and keeps
+# what it learns in tests/fuzz-corpus, from where the next run goes on.
+fuzz_targets = tests/fuzz-build tests/fuzz-changes tests/fuzz-fib
+FUZZ_CFLAGS = -g -O1
+FUZZ_SECONDS = 600
+fuzz_fib_sources = \
+	utilities/fib-parse.c \
+	utilities/fib-parse.h \
+	utilities/prefix-file.c \
+	utilities/prefix-file.h \
+	utilities/util.c \
+	utilities/util.h \
+	tests/test-planb.h
+fuzz_compile = $(AM_V_GEN)$(MKDIR_P) tests && \
+	$(CLANG) $(FUZZ_CFLAGS) -fno-sanitize-recover=all -DHAVE_CONFIG_H \
+	    -DPLANB_MIN_ROOT=16 -I. -I$(srcdir)/lib -I$(srcdir)/utilities \
+	    -I$(srcdir)/tests -o $@
+fuzz_link = $(fuzz_compile) -fsanitize=fuzzer,address,undefined
+
+fuzz_objects = $(patsubst lib/%.c,tests/fuzz-lib/%.o, \
+	$(filter %.c,$(lib_libplanb_la_SOURCES)))
+
+tests/fuzz-lib/%.o: lib/%.c $(filter %.h,$(lib_libplanb_la_SOURCES))
+	$(AM_V_at)$(MKDIR_P) tests/fuzz-lib
+	$(fuzz_compile) -fsanitize=fuzzer-no-link,address,undefined -c $<
+tests/fuzz-build: tests/fuzz-build.c tests/fuzz.h tests/test-planb.h \
+		$(fuzz_objects)
+	$(fuzz_link) $(filter %.c %.o,$^)
+tests/fuzz-changes: tests/fuzz-changes.c tests/fuzz.h tests/test-planb.h \
+		$(fuzz_objects)
+	$(fuzz_link) $(filter %.c %.o,$^)
+tests/fuzz-fib: tests/fuzz-fib.c $(fuzz_fib_sources)
+	$(fuzz_link) $(filter %.c,$^)
+
+EXTRA_DIST += \
+	tests/fuzz-build.c \
+	tests/fuzz-changes.c \
+	tests/fuzz-fib.c \
+	tests/fuzz-fib.dict \
+	tests/fuzz.h
+CLEANFILES += $(fuzz_targets) $(fuzz_objects)
+
+if HAVE_FUZZER
+check_DATA += $(fuzz_targets)
+
+fuzz: $(fuzz_targets)
+	@for target in $(fuzz_targets); do \
+	    dict=$(srcdir)/$$target.dict; \
+	    test -e $$dict || dict=; \
+	    corpus=tests/fuzz-corpus/$${target#tests/fuzz-}; \
+	    $(MKDIR_P) $$corpus || exit 1; \
+	    echo "$$target, $(FUZZ_SECONDS) seconds"; \
+	    ./$$target -max_total_time=$(FUZZ_SECONDS) -timeout=20 \
+	        -max_len=4096 $${dict:+-dict=$$dict} -print_final_stats=1 \
+	        -artifact_prefix=$$target- $(FUZZ_FLAGS) $$corpus || exit 1; \
+	done
+else
+fuzz:
+	@echo >&2 "configure found no clang with libFuzzer: install the Debian"
+	@echo >&2 "packages clang and libclang-rt-dev, and configure again."
+	@exit 1
+endif
+.PHONY: fuzz

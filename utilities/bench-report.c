@@ -37,8 +37,7 @@ starts_with(const char *s, const char *start)
 }
 
 /* Returns the best on trace 't' of all implementations whose names begin with
- * 'name', with any batch size, or only the one whose size is 'batch' if that is
- * not zero. */
+ * 'name', with any batch size or, if 'batch' is not zero, with that one. */
 static struct best
 find_best(const struct bench *b, size_t t, const char *name, size_t batch)
 {
@@ -143,8 +142,8 @@ static void
 report_latencies(const struct bench *b, FILE *out)
 {
     for (int c = 1; c >= 0; c--) {
-        fprintf(out, "\nLatency of a batch of 32, addresses inside the routes, "
-                "%s, in ns:\n",
+        fprintf(out, "\nLatency of a batch of 32, addresses inside the "
+                "routes, %s, in ns:\n",
                 c ? "few enough for the cache" : "the whole trace");
         fprintf(out, "  %-18s %8s %8s %8s %10s\n", "", "p50", "p99", "p99.9",
                 "p99.9/p50");

@@ -141,10 +141,9 @@ drop_route(struct fib_parser *p, const char *problem)
     p->state = FIB_SKIP;
 }
 
-/* Begins a route to the prefix 'word', after finishing the one before.  If it
- * does not count, that is, if the state afterward is not FIB_ROUTE, it has been
- * dealt with.  If 'bare' is true, addresses without length are prefixes as
- * well. */
+/* Begins a route to the prefix 'word', after finishing the one before.  If the
+ * state afterward is not FIB_ROUTE, it does not count, and has been dealt with.
+ * If 'bare' is true, addresses without length are prefixes as well. */
 static void
 begin_route(struct fib_parser *p, const char *word, bool bare)
 {

@@ -19,9 +19,9 @@
 
 /* Route tables as other programs print them.
  *
- * A parser takes lines and hands out routes.  In most formats a route is
- * more than one line, so that a route, or what is wrong with it, comes out only
- * when a later line or the end of the file shows that it is complete. */
+ * A parser takes lines and hands out routes.  In most formats a route may be
+ * several lines, so that it comes out, or what is wrong with it, only when a
+ * later line or the end of the file shows that it is complete. */
 
 #include <stdbool.h>
 #include <stddef.h>
