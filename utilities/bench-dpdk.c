@@ -71,18 +71,18 @@ bench_dpdk_start(int cpu, bool huge)
  * which it does unless memory is fragmented.  Memory that is not used costs
  * nothing.  Returns the number of the "socket" that stands for it, or -1. */
 static int
-add_memory(size_t size)
+add_memory(size_t size, void **memory)
 {
     static bool created;
     void *p;
 
-    size = (size + HUGE_PAGE - 1) & -HUGE_PAGE;
     p = mmap(NULL, size + HUGE_PAGE, PROT_READ | PROT_WRITE,
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED) {
         return -1;
     }
     p = (void *) (((uintptr_t) p + HUGE_PAGE - 1) & -HUGE_PAGE);
+    *memory = p;
     madvise(p, size, huge_pages ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
     if ((!created && rte_malloc_heap_create(HEAP_NAME))
         || rte_malloc_heap_memory_add(HEAP_NAME, p, size, NULL,
@@ -91,6 +91,14 @@ add_memory(size_t size)
     }
     created = true;
     return rte_malloc_heap_get_socket(HEAP_NAME);
+}
+
+static void
+remove_memory(void *memory, size_t size)
+{
+    if (!rte_malloc_heap_memory_remove(HEAP_NAME, memory, size)) {
+        munmap(memory, size);
+    }
 }
 
 static size_t
@@ -211,8 +219,12 @@ create(int (*function)(const struct planb_prefix *, size_t n, size_t n_groups,
 
     for (int i = 0; i < 12 && error == ENOSPC; i++) {
         size_t size = ((size_t) 160 << 20) + n_groups * group_size + n * 1024;
-        int socket = add_memory(size);
         size_t before;
+        void *memory;
+        int socket;
+
+        size = (size + HUGE_PAGE - 1) & -HUGE_PAGE;
+        socket = add_memory(size, &memory);
 
         if (socket < 0) {
             error = ENOMEM;
@@ -223,6 +235,7 @@ create(int (*function)(const struct planb_prefix *, size_t n, size_t n_groups,
         if (!error) {
             return allocated(socket) - before;
         }
+        remove_memory(memory, size);
         n_groups += n_groups / 4;
     }
     snprintf(problem, 128, "%s is left out: %s", what, strerror(error));

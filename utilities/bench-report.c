@@ -171,6 +171,8 @@ report_rest(const struct bench *b, FILE *out)
 #ifdef HAVE_DPDK
     if (b->n_impls > b->n_planb) {
         bench_dpdk_report(out, b->n_prefixes);
+        fprintf(out, "  %.1f MB of all are in huge pages\n",
+                b->huge_kb / 1e3);
     }
 #endif
 
@@ -185,6 +187,15 @@ report_rest(const struct bench *b, FILE *out)
             fprintf(out, "; rte_fib6, in place %.1f us", u->fib6 * 1e6);
         }
         putc('\n', out);
+    }
+
+    if (b->churn.measured) {
+        fprintf(out, "  while another core looks up: %.0f changes per second "
+                "(10,000 wanted) take %.0f %% of a core;\n"
+                "    lookups are %.1f %% slower (%.1f instead of %.1f million "
+                "per second)\n", b->churn.changes, b->churn.load * 100,
+                (1 - b->churn.busy / b->churn.quiet) * 100, b->churn.busy,
+                b->churn.quiet);
     }
 
     if (b->n_scalings) {
@@ -294,6 +305,14 @@ report_goals(const struct bench *b, FILE *out)
          b->updates[0].planb * 1e6, 100, " us", true);
     goal(out, "1,000 routes changed and published, median",
          b->updates[1].planb * 1e3, 5, " ms", true);
+    if (b->churn.measured) {
+        goal(out, "changes per second, sustained", b->churn.changes, 9900, "",
+             false);
+        goal(out, "  load of the core that makes them", b->churn.load * 100,
+             25, " %", true);
+        goal(out, "  slowdown of lookups on another core",
+             (1 - b->churn.busy / b->churn.quiet) * 100, 5, " %", true);
+    }
     for (size_t i = 0; i < b->n_latencies && best.speed; i++) {
         if (b->latencies[i].cached && b->latencies[i].impl == best.impl) {
             goal(out, "inroute, p99.9/p50 of batches of 32 in cache",

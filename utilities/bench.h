@@ -133,6 +133,15 @@ struct bench_scaling {
     double one, two;            /* Million lookups per second. */
 };
 
+/* Lookups on one core while another publishes changes. */
+struct bench_churn {
+    bool measured;
+    double changes;             /* Per second. */
+    double load;                /* Of the core that changes and publishes. */
+    double quiet, busy;         /* Million lookups per second without and with
+                                 * changes. */
+};
+
 /* What was measured. */
 struct bench {
     const char *source;
@@ -155,6 +164,8 @@ struct bench {
     size_t n_updates;
     struct bench_scaling scalings[2 * BENCH_MAX_IMPLS];
     size_t n_scalings;
+    struct bench_churn churn;
+    size_t huge_kb;             /* Huge pages of this process. */
     struct planb_stats stats;
 };
 

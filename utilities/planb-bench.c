@@ -145,6 +145,17 @@ median_of(const double *x, size_t n)
     return median;
 }
 
+/* Keeps this thread on 'cpu'. */
+static void
+pin(int cpu)
+{
+    cpu_set_t set;
+
+    CPU_ZERO(&set);
+    CPU_SET(cpu, &set);
+    pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+}
+
 /* libplanb as an implementation. */
 
 static void
@@ -557,13 +568,10 @@ static void *
 work(void *w_)
 {
     struct worker *w = w_;
-    cpu_set_t set;
     double start;
     size_t n = 0;
 
-    CPU_ZERO(&set);
-    CPU_SET(w->cpu, &set);
-    pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+    pin(w->cpu);
 
     /* An idle CPU takes a while until it is at full speed. */
     work_for(w, w->seconds / 3, &n);
@@ -671,6 +679,194 @@ measure_scaling(struct bench *b, const cpu_set_t *set, bool quick)
             }
         }
     }
+}
+
+/* Lookups while routes change. */
+
+#define CHANGES_PER_SECOND 10000
+#define PUBLISHES_PER_SECOND 100
+
+struct reader {
+    const struct bench_impl *impl;
+    const struct bench_trace *trace;
+    int cpu;
+    _Atomic(struct planb *) tree;
+    atomic_ulong n_batches;     /* Done, each with one tree. */
+    atomic_bool stop;
+    double mlps;
+};
+
+static void *
+read_tree(void *r_)
+{
+    struct reader *r = r_;
+    struct bench_impl impl = *r->impl;
+    uint64_t answers[128];
+    size_t n = 0;
+    double start;
+
+    pin(r->cpu);
+    start = bench_cpu_time();
+    while (!atomic_load(&r->stop)) {
+        for (size_t i = 0; i + 128 <= r->trace->n; i += 128) {
+            impl.aux = atomic_load(&r->tree);
+            impl.run(&impl, r->trace, i, 128, 128, answers, false);
+            n += 128;
+            atomic_store(&r->n_batches, n / 128);
+        }
+    }
+    r->mlps = n / (bench_cpu_time() - start) * 1e-6;
+    return NULL;
+}
+
+/* Frees 'tree' once 'r', which had done 'n_batches' when it got another one,
+ * cannot use it any more. */
+static void
+destroy_unread(struct reader *r, struct planb *tree, unsigned long n_batches)
+{
+    const struct timespec pause = { .tv_nsec = 100000 };
+
+    while (tree && atomic_load(&r->n_batches) <= n_batches) {
+        nanosleep(&pause, NULL);
+    }
+    planb_destroy(tree);
+}
+
+/* Has 'impl' look up 'trace' for some time, while this thread publishes
+ * changes of 'table' if 'change' is true.  Returns the speed. */
+static double
+churn(struct bench *b, const struct bench_impl *impl,
+      const struct bench_trace *trace, struct planb_table *table, bool *absent,
+      const int cpus[2], double seconds, bool change)
+{
+    const size_t k = CHANGES_PER_SECOND / PUBLISHES_PER_SECOND;
+    struct reader r = { .impl = impl, .trace = trace, .cpu = cpus[0] };
+    struct planb *tree = NULL, *old = NULL;
+    unsigned long old_batches = 0;
+    double start, cpu, end, next;
+    pthread_t thread;
+    size_t n = 0;
+
+    if (planb_table_publish(table, &tree)) {
+        die("changing the table: %s", strerror(ENOMEM));
+    }
+    atomic_init(&r.tree, tree);
+    impl->select(impl);
+    pin(cpus[1]);
+    if (pthread_create(&thread, NULL, read_tree, &r)) {
+        die("cannot create a thread");
+    }
+
+    start = next = bench_wall_time();
+    cpu = bench_cpu_time();
+    end = start + seconds;
+    do {
+        if (change) {
+            int error = 0;
+
+            destroy_unread(&r, old, old_batches);
+            old = tree;
+            for (size_t i = 0; i < k && !error; i++) {
+                size_t j = bench_random_below(b->n_prefixes);
+                struct planb_prefix p = b->prefixes[j];
+
+                p.value = 1 + bench_random_below(b->n_prefixes);
+                if (!absent[j] && bench_random_below(2)) {
+                    error = planb_table_remove(table, &p);
+                    absent[j] = true;
+                } else {
+                    error = planb_table_put(table, &p);
+                    absent[j] = false;
+                }
+            }
+            if (!error) {
+                error = planb_table_publish(table, &tree);
+            }
+            if (error) {
+                die("changing the table: %s", strerror(error));
+            }
+            atomic_store(&r.tree, tree);
+            old_batches = atomic_load(&r.n_batches);
+            n += k;
+        }
+        next += 1.0 / PUBLISHES_PER_SECOND;
+        if (next > bench_wall_time()) {
+            double left = next - bench_wall_time();
+            struct timespec ts = { .tv_nsec = left > 0 ? left * 1e9 : 0 };
+
+            nanosleep(&ts, NULL);
+        }
+    } while (bench_wall_time() < end);
+    if (change) {
+        double wall = bench_wall_time() - start;
+
+        b->churn.load = (bench_cpu_time() - cpu) / wall;
+        b->churn.changes = n / wall;
+    }
+    atomic_store(&r.stop, true);
+    pthread_join(thread, NULL);
+    planb_destroy(old);
+    planb_destroy(tree);
+    return r.mlps;
+}
+
+static void
+measure_churn(struct bench *b, const struct bench_impl *impl,
+              const struct bench_trace *inroute, const cpu_set_t *set,
+              bool quick)
+{
+    struct planb_table *table = planb_table_create(BENCH_NO_ROUTE);
+    bool *absent = xcalloc(b->n_prefixes, sizeof *absent);
+    size_t n_rounds = quick ? 1 : 3;
+    double quiet[3], busy[3];
+    int cpus[2], n_cpus = 0;
+    int error = table ? 0 : ENOMEM;
+
+    for (int i = 0; i < CPU_SETSIZE && n_cpus < 2; i++) {
+        if (CPU_ISSET(i, set)) {
+            cpus[n_cpus++] = i;
+        }
+    }
+    for (size_t i = 0; i < b->n_prefixes && !error; i++) {
+        error = planb_table_put(table, &b->prefixes[i]);
+    }
+    if (error) {
+        die("filling the table: %s", strerror(error));
+    }
+    if (n_cpus == 2 && inroute->n >= 128) {
+        double seconds = quick ? 20e-3 : .5;
+
+        for (size_t i = 0; i < n_rounds; i++) {
+            quiet[i] = churn(b, impl, inroute, table, absent, cpus, seconds,
+                             false);
+            busy[i] = churn(b, impl, inroute, table, absent, cpus, seconds,
+                            true);
+        }
+        b->churn.quiet = bench_percentile(quiet, n_rounds, 50);
+        b->churn.busy = bench_percentile(busy, n_rounds, 50);
+        b->churn.measured = true;
+    }
+    planb_table_destroy(table);
+    free(absent);
+}
+
+/* Returns how many KB of the memory of this process are in huge pages. */
+static size_t
+get_huge_pages(void)
+{
+    FILE *file = fopen("/proc/self/smaps_rollup", "r");
+    unsigned long int kb = 0;
+    char line[256];
+
+    while (file && fgets(line, sizeof line, file)) {
+        if (sscanf(line, "AnonHugePages: %lu kB", &kb) == 1) {
+            break;
+        }
+    }
+    if (file) {
+        fclose(file);
+    }
+    return kb;
 }
 
 /* Options. */
@@ -940,19 +1136,16 @@ main(int argc, char *argv[])
         printf("Built without DPDK: only libplanb is measured.\n");
 #endif
     }
-    {
-        cpu_set_t one;
-
-        CPU_ZERO(&one);
-        CPU_SET(cpu, &one);
-        sched_setaffinity(0, sizeof one, &one);
-    }
+    pin(cpu);
 
     check_answers(&b);
+    b.huge_kb = get_huge_pages();
     measure_speeds(&b, o.quick);
     measure_latencies(&b, &inroute, o.quick);
     measure_build(&b);
     measure_scaling(&b, &set, o.quick);
+    measure_churn(&b, fastest(&b, 0, false), &inroute, &set, o.quick);
+    pin(cpu);
     measure_updates(&b, o.quick);
 
     bench_report(&b, stdout);
