@@ -18,7 +18,6 @@
 
 #include "bench.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

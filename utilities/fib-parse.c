@@ -657,6 +657,15 @@ bird_line(struct fib_parser *p, char *s)
 
 /* The output of FRR's "show ipv6 route". */
 
+/* Tells whether 'word' is an age, "01:02:03", "4d05h06m" or "7w1d02h". */
+static bool
+frr_is_age(const char *word)
+{
+    return (isdigit((unsigned char) *word)
+            && strlen(word) >= 7
+            && strspn(word, "0123456789:dwhmy") == strlen(word));
+}
+
 /* Parses a next hop in 's'. */
 static void
 frr_hop(struct fib_parser *p, char *s)
@@ -702,13 +711,16 @@ frr_hop(struct fib_parser *p, char *s)
                 word = next_word(&s);
             }
         } else if (first) {
-            /* A time ends the line, whether there is a device or not. */
-            if (!equals_any(word, no_devices) && !strchr(word, ':')
-                && (!isdigit((unsigned char) *word) || *s)) {
+            /* How old the route is ends the line, whether there is a device
+             * or not. */
+            if (!equals_any(word, no_devices) && !frr_is_age(word)) {
                 device = word;
             }
             first = false;
         }
+    }
+    if (!problem && !has_address && !drop && !device) {
+        problem = "no device after a next hop";
     }
     if (device && !strcmp(device, "Null0")) {
         drop = FIB_BLACKHOLE;

@@ -1115,7 +1115,8 @@ main(int argc, char *argv[])
 
     error = planb_build(b.prefixes, b.n_prefixes, BENCH_NO_ROUTE, &tree);
     if (error) {
-        die("building the tree: %s", strerror(error));
+        die("building the tree: %s", error == ENOSPC
+            ? "more prefixes than libplanb can take" : strerror(error));
     }
     planb_get_stats(tree, &b.stats);
     b.n_planb = b.n_impls = add_planb(tree, b.impls);
