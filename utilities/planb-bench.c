@@ -271,8 +271,14 @@ measure_pass(const struct bench_impl *impl, const struct bench_trace *trace,
     return bench_cpu_time() - start;
 }
 
+/* Passes that warm up the caches.  One is not enough: with a big table, what
+ * was measured before still shows. */
+#define WARM_UP 3
+
 /* In every round, measures every implementation in every case, so that if the
- * machine becomes slower or faster, it does so for all of them. */
+ * machine becomes slower or faster, it does so for all of them.  Their order
+ * is random, so that none always comes behind one that left the caches as it
+ * likes them. */
 static void
 measure_speeds(struct bench *b, bool quick)
 {
@@ -287,17 +293,26 @@ measure_speeds(struct bench *b, bool quick)
     for (size_t round = 0; round < b->n_rounds; round++) {
         for (size_t t = 0; t < b->n_traces; t++) {
             for (size_t k = 0; k < b->n_batches; k++) {
+                size_t order[BENCH_MAX_IMPLS];
+
                 for (size_t j = 0; j < b->n_impls; j++) {
-                    size_t i = (j + round) % b->n_impls;
+                    size_t other = bench_random_below(j + 1);
+
+                    order[j] = order[other];
+                    order[other] = j;
+                }
+                for (size_t j = 0; j < b->n_impls; j++) {
+                    size_t i = order[j];
                     const struct bench_impl *impl = &b->impls[i];
                     struct bench_speed *s = bench_speed(b, t, i, k);
                     size_t *r = &reps[s - b->speeds];
                     double time;
 
                     impl->select(impl);
-                    time = measure_pass(impl, &b->traces[t], b->batches[k], 1,
-                                        answers);
+                    time = measure_pass(impl, &b->traces[t], b->batches[k],
+                                        quick ? 1 : WARM_UP, answers);
                     if (!*r) {
+                        time /= WARM_UP;
                         *r = (quick ? 1 : time < MIN_TIME
                               ? MIN_TIME / (time + 1e-6) + 1 : 1);
                     }
