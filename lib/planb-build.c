@@ -42,6 +42,7 @@ planb_rule_from_prefix(struct planb_rule *rule,
     rule->priority = prefix->priority;
     rule->value = prefix->value;
     rule->plen = prefix->plen;
+    rule->conflict = false;
     return 0;
 }
 
@@ -209,7 +210,7 @@ error:
  *
  * Returns 0 if successful, EINVAL if an element is not a prefix (it is longer
  * than 128 bits or has host bits set), ENOSPC if 'n' is greater than
- * PLANB_MAX_PREFIXES, or ENOMEM. */
+ * PLANB_MAX_PREFIXES or the tree would be too big, or ENOMEM. */
 int
 planb_build(const struct planb_prefix prefixes[], size_t n,
             uint32_t default_value, struct planb **treep)
@@ -230,10 +231,9 @@ planb_build(const struct planb_prefix prefixes[], size_t n,
         return error;
     }
 
-    c = planb_compiler_create();
+    c = planb_compiler_create(default_value, false);
     if (c) {
-        error = planb_compile(c, rules, n_rules, default_value, &arena, &top,
-                              NULL, NULL);
+        error = planb_compile(c, rules, n_rules, 0, &arena, &top);
         if (!error) {
             error = planb_make_tree(arena, &top, n_rules, default_value,
                                     treep);
@@ -404,7 +404,11 @@ planb_arena_begin(struct planb_arena *arena)
 
     while (arena->first_retired < arena->n_retired
            && arena->retired[arena->first_retired].version <= oldest) {
-        free_run(arena, &arena->retired[arena->first_retired++].run);
+        const struct planb_run *run
+            = &arena->retired[arena->first_retired++].run;
+
+        free_run(arena, run);
+        arena->waiting -= run->n;
     }
     if (arena->first_retired > arena->n_retired / 2) {
         arena->n_retired -= arena->first_retired;
@@ -483,6 +487,7 @@ planb_arena_commit(struct planb_arena *arena, struct planb *tree)
 {
     arena->live += arena->fresh_lines;
     arena->live -= arena->retired_lines;
+    arena->waiting += arena->retired_lines;
 
     tree->lines = arena->lines;
     tree->arena = arena;

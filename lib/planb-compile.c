@@ -48,8 +48,7 @@ struct frame {
 };
 
 struct sweep {
-    const struct planb_rule *rules;
-    struct planb_conflict *conflict;
+    struct planb_rule *rules;
 
     struct frame frames[130];
     int depth;                  /* Top of stack; frame 0 is the default. */
@@ -115,41 +114,34 @@ find_priority(const struct planb_rule rules[], const struct frame *f,
     return NULL;
 }
 
-/* Looks for rules of equal priority in the frame on top of the stack and in
- * those below it. */
+/* Finds out which rules in the frame on top of the stack have one of equal
+ * priority in the frames below. */
 static void
-sweep_check_conflict(struct sweep *s)
+sweep_find_conflicts(struct sweep *s)
 {
     const struct frame *top = &s->frames[s->depth];
 
     for (size_t i = top->first; i < top->last; i++) {
-        const struct planb_rule *inner = &s->rules[i];
+        struct planb_rule *rule = &s->rules[i];
 
-        for (int d = s->depth - 1; d > 0; d--) {
-            const struct planb_rule *outer
-                = find_priority(s->rules, &s->frames[d], inner->priority);
-
-            if (outer) {
-                s->conflict->found = true;
-                s->conflict->outer = *outer;
-                s->conflict->inner = *inner;
-                return;
-            }
+        rule->conflict = false;
+        for (int d = s->depth - 1; d > 0 && !rule->conflict; d--) {
+            rule->conflict = find_priority(s->rules, &s->frames[d],
+                                           rule->priority) != NULL;
         }
     }
 }
 
 /* Stores in 's->intervals', which must have room for 2 * n + 1, the intervals
  * that the 'n' elements of 'rules' make of 'block'.  'rules' must have all
- * rules for prefixes inside 'block' and all that contain it.  Looks for the
- * first conflict unless 'conflict' is null or already has one. */
+ * rules for prefixes inside 'block' and all that contain it.  If
+ * 'find_conflicts', sets 'conflict' in each of 'rules'. */
 static void
 sweep_run(struct sweep *s, const struct planb_block *block,
-          const struct planb_rule rules[], size_t n, uint32_t default_value,
-          struct planb_conflict *conflict)
+          struct planb_rule rules[], size_t n, uint32_t default_value,
+          bool find_conflicts)
 {
     s->rules = rules;
-    s->conflict = conflict;
     s->depth = 0;
     s->hi = block->hi;
     s->lo = 0;
@@ -195,8 +187,8 @@ sweep_run(struct sweep *s, const struct planb_block *block,
             f->value = parent->value;
         }
 
-        if (conflict && !conflict->found) {
-            sweep_check_conflict(s);
+        if (find_conflicts) {
+            sweep_find_conflicts(s);
         }
     }
     while (s->depth >= 0) {
@@ -206,11 +198,15 @@ sweep_run(struct sweep *s, const struct planb_block *block,
 
 /* What a compilation works with. */
 struct planb_compiler {
+    uint32_t default_value;
+    bool for_table;
+
     struct sweep sweep;
     size_t allocated_intervals;
 
+    /* What is being compiled, and where. */
     struct planb_arena *arena;
-    uint32_t default_value;
+    struct planb_top *top;
 
     /* Intervals of the upper half within one slot of a table. */
     uint64_t *ends;
@@ -226,28 +222,60 @@ struct planb_compiler {
     uint32_t *bases;
     size_t allocated_bases;
 
-    /* Figures. */
-    unsigned int depth;
-    unsigned int subtree_depth;
+    /* For each entry of the root, how many changes will make its table so much
+     * different from what a full build would give that it is to be built
+     * anew.  Null until there is a root. */
+    uint32_t *countdowns;
+
+    /* What an update has copied already. */
+    uint32_t own_page;          /* Index of a page. */
+    uint32_t own_table;         /* Index of a root entry. */
+    uint32_t own_table2;        /* Index of an entry of 'own_table'. */
 };
 
-/* Creates and returns a compiler, or a null pointer if memory is short. */
+/* Creates and returns a compiler, or a null pointer if memory is short.  If
+ * 'for_table', it will not only compile but also find conflicts and be ready
+ * for updates. */
 struct planb_compiler *
-planb_compiler_create(void)
+planb_compiler_create(uint32_t default_value, bool for_table)
 {
-    return calloc(1, sizeof(struct planb_compiler));
+    struct planb_compiler *c = calloc(1, sizeof *c);
+
+    if (c) {
+        c->default_value = default_value;
+        c->for_table = for_table;
+    }
+    return c;
+}
+
+/* Frees what grows with the number of rules compiled at a time. */
+static void
+free_scratch(struct planb_compiler *c)
+{
+    free(c->sweep.intervals);
+    c->sweep.intervals = NULL;
+    c->allocated_intervals = 0;
+    free(c->ends);
+    c->ends = NULL;
+    free(c->raws);
+    c->raws = NULL;
+    c->allocated = 0;
+    free(c->lower_ends);
+    c->lower_ends = NULL;
+    free(c->lower_raws);
+    c->lower_raws = NULL;
+    c->lower_allocated = 0;
+    free(c->bases);
+    c->bases = NULL;
+    c->allocated_bases = 0;
 }
 
 void
 planb_compiler_destroy(struct planb_compiler *c)
 {
     if (c) {
-        free(c->sweep.intervals);
-        free(c->ends);
-        free(c->raws);
-        free(c->lower_ends);
-        free(c->lower_raws);
-        free(c->bases);
+        free_scratch(c);
+        free(c->countdowns);
         free(c);
     }
 }
@@ -326,6 +354,27 @@ make_value(struct planb_compiler *c, uint32_t value, uint32_t *raw)
     return error;
 }
 
+/* Returns the value of 'raw', less the default value. */
+static uint32_t
+get_value(const struct planb_compiler *c, uint32_t raw)
+{
+    const struct planb_other *other;
+
+    if (!(raw & PLANB_INDIRECT)) {
+        return raw;
+    }
+    other = planb_arena_line(c->arena, planb_raw_line(raw));
+    return other->value;
+}
+
+/* Stores in '*raw' the answer for the same value as 'old', but if 'old' leads
+ * to a line, another one. */
+static int
+copy_value(struct planb_compiler *c, uint32_t old, uint32_t *raw)
+{
+    return make_value(c, get_value(c, old) + c->default_value, raw);
+}
+
 static int
 add_upper(struct planb_compiler *c, uint64_t end, uint32_t raw)
 {
@@ -383,8 +432,8 @@ build_bt(struct planb_compiler *c, bool lower, const uint64_t ends[],
     bt->n = n;
     bt->lower = lower;
     bt->n_levels = n_levels;
-    if (c->subtree_depth < n_levels) {
-        c->subtree_depth = n_levels;
+    if (c->top->bt_levels[lower] < n_levels) {
+        c->top->bt_levels[lower] = n_levels;
     }
 
     /* From the lowest level up.  'span' is the number of intervals that a key
@@ -423,7 +472,7 @@ build_nodes(struct planb_compiler *c, const uint64_t ends[],
     enum { FANOUT = PLANB_INNER_KEYS + 1, LEAF_FANOUT = PLANB_LEAF_KEYS + 1 };
     size_t n = div_round_up(n_ends, LEAF_FANOUT);
     size_t span = LEAF_FANOUT;
-    unsigned int depth = 1;
+    unsigned int n_levels = 1;
 
     if (n > c->allocated_bases) {
         uint32_t *bases = realloc(c->bases, n * sizeof *bases);
@@ -489,10 +538,10 @@ build_nodes(struct planb_compiler *c, const uint64_t ends[],
                                                 n_siblings - 1);
         }
         span *= FANOUT;
-        depth++;
+        n_levels++;
     }
-    if (c->depth < depth) {
-        c->depth = depth;
+    if (c->top->node_levels < n_levels) {
+        c->top->node_levels = n_levels;
     }
     *raw = c->bases[0];
     return 0;
@@ -609,6 +658,7 @@ build_table2(struct planb_compiler *c, uint64_t first, unsigned int shift,
 {
     uint64_t size = size_of_slot(shift - stride);
     uint64_t last = first + (size - 1);
+    size_t shared = SIZE_MAX;
     uint32_t *table;
     uint32_t line;
     size_t i = 0;
@@ -626,23 +676,37 @@ build_table2(struct planb_compiler *c, uint64_t first, unsigned int shift,
         while (c->ends[i] < last) {
             i++;
         }
-        error = build_search(c, &c->ends[start], &c->raws[start],
-                             i - start + 1, &table[slot]);
+
+        /* What is in two slots must be there twice, so that an update of one
+         * can dispose of its own. */
+        error = (start == shared
+                 ? copy_value(c, c->raws[start], &c->raws[start]) : 0);
+        if (!error) {
+            error = build_search(c, &c->ends[start], &c->raws[start],
+                                 i - start + 1, &table[slot]);
+        }
         if (error) {
             return error;
         }
+        shared = i;
         i += c->ends[i] == last;
     }
     return 0;
 }
 
+enum slot {
+    SLOT_SMALL,                 /* Everything: always a B+ tree. */
+    SLOT_TABLE,                 /* Of a table. */
+    SLOT_TABLE2                 /* Of a second table: not a third one. */
+};
+
 /* Compiles the intervals of 'c->sweep' from '**ivp' on, as far as they are
  * among the 1 << 'shift' addresses (in the upper half) from 'first' on, and
  * stores the answer in '*raw'.  Moves '*ivp' past the intervals that end
- * there.  If 'small', the answer is a B+ tree in any case. */
+ * there. */
 static int
 build_slot(struct planb_compiler *c, const struct interval **ivp,
-           uint64_t first, unsigned int shift, bool small, uint32_t *raw)
+           uint64_t first, unsigned int shift, enum slot slot, uint32_t *raw)
 {
     uint64_t last = first + (UINT64_MAX >> (64 - shift));
     const struct interval *iv = *ivp;
@@ -693,7 +757,7 @@ build_slot(struct planb_compiler *c, const struct interval **ivp,
             }
         }
 
-        if (end == last && !c->n && !small) {
+        if (end == last && !c->n && slot != SLOT_SMALL) {
             *ivp = iv;
             return 0;
         }
@@ -708,10 +772,10 @@ build_slot(struct planb_compiler *c, const struct interval **ivp,
     }
     *ivp = iv;
 
-    if (small) {
+    if (slot == SLOT_SMALL) {
         return build_bt(c, false, c->ends, c->raws, c->n, raw);
     }
-    if (c->n > PLANB_LEAF_KEYS + 1) {
+    if (c->n > PLANB_LEAF_KEYS + 1 && slot == SLOT_TABLE) {
         size_t table_cost;
         unsigned int stride = choose_stride(c->ends, c->n, shift, false,
                                             &table_cost);
@@ -723,27 +787,14 @@ build_slot(struct planb_compiler *c, const struct interval **ivp,
     return build_search(c, c->ends, c->raws, c->n, raw);
 }
 
-/* Fills 'n' slots in 'table', which are 1 << 'shift' apart, from 'hi' on. */
-static int
-build_slots(struct planb_compiler *c, const struct interval **ivp,
-            uint64_t hi, unsigned int shift, uint32_t table[], size_t n)
-{
-    for (size_t i = 0; i < n; i++, hi += size_of_slot(shift)) {
-        int error = build_slot(c, ivp, hi, shift, false, &table[i]);
-
-        if (error) {
-            return error;
-        }
-    }
-    return 0;
-}
-
 /* Makes a table for the /16 from 'hi' on, and stores its root entry in
  * '*entry'. */
 static int
 build_table(struct planb_compiler *c, const struct interval **ivp,
             uint64_t hi, unsigned int stride, uint32_t *entry)
 {
+    unsigned int shift = 64 - PLANB_ROOT_BITS - stride;
+    uint32_t *table;
     uint32_t line;
     int error;
 
@@ -752,8 +803,15 @@ build_table(struct planb_compiler *c, const struct interval **ivp,
         return error;
     }
     *entry = line * PLANB_LINE + (64 - stride);
-    return build_slots(c, ivp, hi, 64 - PLANB_ROOT_BITS - stride,
-                       planb_arena_line(c->arena, line), 1u << stride);
+    table = planb_arena_line(c->arena, line);
+    for (size_t i = 0; i < (size_t) 1 << stride; i++) {
+        error = build_slot(c, ivp, hi, shift, SLOT_TABLE, &table[i]);
+        if (error) {
+            return error;
+        }
+        hi += size_of_slot(shift);
+    }
+    return 0;
 }
 
 static uint64_t
@@ -789,61 +847,137 @@ choose_root_stride(struct planb_compiler *c, const struct interval *iv,
     return 0;
 }
 
+/* Makes a table for the 'n' intervals of the /16 from 'hi' on and stores its
+ * root entry in '*entry'. */
 static int
-build_root(struct planb_compiler *c, struct planb_top *top,
-           struct planb_slot_info *info)
+build_root_slot(struct planb_compiler *c, const struct interval **ivp,
+                size_t n, uint64_t hi, uint32_t *entry)
 {
-    const struct interval *iv = c->sweep.intervals;
-    uint32_t cell = 0, cell_value = 0;
-    uint32_t *root;
+    unsigned int stride = 1;
+    int error = 0;
+
+    if (n > 1) {
+        error = choose_root_stride(c, *ivp, n, &stride);
+    }
+    if (!error) {
+        error = build_table(c, ivp, hi, stride, entry);
+    }
+    if (!error && c->countdowns) {
+        c->countdowns[hi >> (64 - PLANB_ROOT_BITS)] = n / 2 + 8;
+    }
+    return error;
+}
+
+/* Returns the number of intervals from '*ivp' on that there are in the /16
+ * from 'hi' on, and moves '*ivp' past those that end there. */
+static size_t
+count_root_slot(const struct interval **ivp, uint64_t hi)
+{
+    uint64_t last = last_of_root_slot(hi);
+    const struct interval *iv = *ivp;
+    size_t n;
+
+    while (!ends_after(iv, last)) {
+        iv++;
+    }
+    n = iv - *ivp + 1;
+    *ivp = iv + (iv->hi == last);
+    return n;
+}
+
+/* Makes a page of the root for the /8 from 'hi' on.  Stores its offset in
+ * '*page' and its size in '*n_lines'. */
+static int
+build_page(struct planb_compiler *c, const struct interval **ivp,
+           uint64_t hi, uint32_t *page, uint16_t *n_lines)
+{
+    uint64_t size = size_of_slot(64 - PLANB_ROOT_BITS);
+    const struct interval *iv = *ivp;
+    size_t n_intervals[PLANB_PAGE_SIZE];
+    uint32_t value = 0;
+    size_t n_cells = 0;
+    uint32_t *entries;
     uint32_t line;
     int error;
 
-    error = planb_arena_alloc(c->arena, PLANB_ROOT_LINES, &line);
+    for (size_t i = 0; i < PLANB_PAGE_SIZE; i++) {
+        uint32_t first_value = iv->value;
+
+        n_intervals[i] = count_root_slot(&iv, hi + i * size);
+        if (n_intervals[i] == 1 && (!n_cells || first_value != value)) {
+            value = first_value;
+            n_cells++;
+        }
+    }
+
+    *n_lines = PLANB_PAGE_LINES + n_cells;
+    error = planb_arena_alloc(c->arena, *n_lines, &line);
     if (error) {
         return error;
     }
-    top->root = line;
-    root = planb_arena_line(c->arena, line);
-
-    for (uint32_t i = 0; i < PLANB_ROOT_SIZE; i++) {
-        uint64_t hi = (uint64_t) i << (64 - PLANB_ROOT_BITS);
-        uint64_t last = last_of_root_slot(hi);
-        const struct interval *start = iv;
-        unsigned int stride;
-        size_t n;
-
-        if (ends_after(iv, last)) {
-            /* One answer for all.  Neighbors share a table of two equal
-             * entries. */
-            if (!cell || cell_value != iv->value) {
-                cell_value = iv->value;
-                error = build_table(c, &iv, hi, 1, &cell);
-                if (error) {
-                    return error;
-                }
-            } else {
-                iv += iv->hi == last;
-            }
-            root[i] = cell;
-            n = 1;
-        } else {
-            while (!ends_after(iv, last)) {
-                iv++;
-            }
-            n = iv - start + 1;
-            iv = start;
-            error = choose_root_stride(c, iv, n, &stride);
-            if (!error) {
-                error = build_table(c, &iv, hi, stride, &root[i]);
-            }
+    *page = line * PLANB_LINE;
+    entries = planb_arena_line(c->arena, line);
+    n_cells = 0;
+    for (size_t i = 0; i < PLANB_PAGE_SIZE; i++, hi += size) {
+        if (n_intervals[i] > 1) {
+            error = build_root_slot(c, ivp, n_intervals[i], hi, &entries[i]);
             if (error) {
                 return error;
             }
+        } else {
+            if (!n_cells || (*ivp)->value != value) {
+                uint32_t cell = line + PLANB_PAGE_LINES + n_cells++;
+                uint32_t *answers = planb_arena_line(c->arena, cell);
+
+                value = (*ivp)->value;
+                error = make_value(c, value, &answers[0]);
+                if (error) {
+                    return error;
+                }
+                for (size_t j = 1; j < PLANB_LINE / sizeof *answers; j++) {
+                    answers[j] = answers[0];
+                }
+            }
+            entries[i] = ((line + PLANB_PAGE_LINES + n_cells - 1) * PLANB_LINE
+                          + (64 - 1));
+            *ivp += (*ivp)->hi == last_of_root_slot(hi);
         }
-        if (info) {
-            info[i].n_built = n;
-            info[i].n_changed = 0;
+    }
+    return 0;
+}
+
+static int
+build_root(struct planb_compiler *c)
+{
+    struct planb_top *top = c->top;
+    const struct interval *iv = c->sweep.intervals;
+    unsigned int same = PLANB_N_PAGES;
+    uint32_t value = 0;
+
+    for (unsigned int i = 0; i < PLANB_N_PAGES; i++) {
+        uint64_t hi = (uint64_t) i << (64 - 8);
+        uint64_t last = hi | (UINT64_MAX >> 8);
+
+        if (!ends_after(iv, last)) {
+            int error = build_page(c, &iv, hi, &top->pages[i],
+                                   &top->page_lines[i]);
+            if (error) {
+                return error;
+            }
+        } else if (same < PLANB_N_PAGES && iv->value == value) {
+            top->pages[i] = top->pages[same];
+            top->page_lines[i] = top->page_lines[same];
+            iv += iv->hi == last;
+        } else {
+            int error;
+
+            same = i;
+            value = iv->value;
+            error = build_page(c, &iv, hi, &top->pages[i],
+                               &top->page_lines[i]);
+            if (error) {
+                return error;
+            }
         }
     }
     return 0;
@@ -855,8 +989,7 @@ static const struct planb_block everything = { 0, 0 };
  * gives. */
 static int
 sweep(struct planb_compiler *c, const struct planb_block *block,
-      const struct planb_rule rules[], size_t n,
-      struct planb_conflict *conflict)
+      struct planb_rule rules[], size_t n)
 {
     size_t max_intervals = 2 * n + 1;
 
@@ -871,23 +1004,51 @@ sweep(struct planb_compiler *c, const struct planb_block *block,
         c->sweep.intervals = intervals;
         c->allocated_intervals = max_intervals;
     }
-    sweep_run(&c->sweep, block, rules, n, c->default_value, conflict);
+    sweep_run(&c->sweep, block, rules, n, c->default_value, c->for_table);
     return 0;
 }
 
+/* Makes a new arena with room for 'n_lines' lines and builds everything in
+ * it. */
+static int
+build_all(struct planb_compiler *c, size_t n, size_t n_lines,
+          struct planb_top *top)
+{
+    const struct interval *iv = c->sweep.intervals;
+    int error;
+
+    error = planb_arena_create(n_lines, &c->arena);
+    if (error) {
+        return error;
+    }
+    planb_arena_begin(c->arena);
+
+    c->top = top;
+    memset(top, 0, sizeof *top);
+    top->n_intervals = c->sweep.n;
+    if (n >= PLANB_MIN_ROOT) {
+        error = build_root(c);
+    } else {
+        error = build_slot(c, &iv, 0, 64, SLOT_SMALL, &top->small);
+    }
+    if (error) {
+        planb_arena_disown(c->arena);
+    }
+    return error;
+}
+
 /* Compiles the 'n' elements of 'rules', which must be sorted and without
- * duplicates, into a new arena, which it stores in '*arenap' with a
- * transaction begun but not committed, and describes the result in '*top'.
- * Fills in '*conflict' and the PLANB_ROOT_SIZE elements of 'info' unless they
- * are null.
+ * duplicates, into a new arena with room for 'n_spare' lines more than are
+ * likely to be needed.  Stores the arena in '*arenap', with a transaction
+ * begun but not committed, and describes the result in '*top'.  If the
+ * compiler is for a table, sets 'conflict' in each of 'rules'.
  *
  * Returns 0, or ENOSPC if this exceeds the limits of the data structure, or
  * ENOMEM. */
 int
-planb_compile(struct planb_compiler *c, const struct planb_rule rules[],
-              size_t n, uint32_t default_value, struct planb_arena **arenap,
-              struct planb_top *top, struct planb_slot_info *info,
-              struct planb_conflict *conflict)
+planb_compile(struct planb_compiler *c, struct planb_rule rules[],
+              size_t n, size_t n_spare, struct planb_arena **arenap,
+              struct planb_top *top)
 {
     size_t n_lines;
     int error;
@@ -895,50 +1056,462 @@ planb_compile(struct planb_compiler *c, const struct planb_rule rules[],
     if (n > PLANB_MAX_PREFIXES) {
         return ENOSPC;
     }
-
-    c->default_value = default_value;
-    if (conflict) {
-        conflict->found = false;
+    if (c->for_table && n >= PLANB_MIN_ROOT && !c->countdowns) {
+        c->countdowns = calloc(1u << PLANB_ROOT_BITS, sizeof *c->countdowns);
+        if (!c->countdowns) {
+            return ENOMEM;
+        }
     }
-    error = sweep(c, &everything, rules, n, conflict);
+    error = sweep(c, &everything, rules, n);
     if (error) {
         return error;
     }
 
     /* How many lines it will take is hard to tell and easy to try.  Memory
      * that is not used need not exist. */
-    n_lines = c->sweep.n + (n >= PLANB_MIN_ROOT ? 2 * PLANB_ROOT_LINES : 64);
+    n_lines = c->sweep.n + 2048 + n_spare;
     for (;;) {
-        const struct interval *iv = c->sweep.intervals;
+        if (n_lines > PLANB_MAX_LINES) {
+            n_lines = PLANB_MAX_LINES;
+        }
+        error = build_all(c, n, n_lines, top);
+        if (error != ENOSPC || n_lines == PLANB_MAX_LINES) {
+            break;
+        }
+        n_lines *= 2;
+    }
+    free_scratch(c);
+    if (!error) {
+        *arenap = c->arena;
+    }
+    return error;
+}
 
-        error = planb_arena_create(n_lines, &c->arena);
+/* Updates.
+ *
+ * A new tree takes over from the latest one whatever the changes since then
+ * leave as it is.  What they reach is built anew, and so are copies of the
+ * tables and the page of the root above it. */
+
+/* A walk from left to right over a part of the latest tree, to say that the
+ * next tree will do without it, and to count the intervals. */
+struct walk {
+    struct planb_arena *arena;
+    uint32_t last_other;        /* Latest of kind PLANB_OTHER. */
+    int error;
+
+    size_t n_intervals;
+    uint32_t first_value, last_value; /* Less the default value. */
+};
+
+static void
+walk_run(struct walk *w, uint32_t raw, size_t n_lines)
+{
+    if (!w->error) {
+        w->error = planb_arena_retire(w->arena, planb_raw_line(raw), n_lines);
+    }
+}
+
+static void
+walk_value(struct walk *w, uint32_t value)
+{
+    if (!w->n_intervals) {
+        w->first_value = value;
+    }
+    w->n_intervals += !w->n_intervals || value != w->last_value;
+    w->last_value = value;
+}
+
+static void
+walk(struct walk *w, uint32_t raw)
+{
+    const uint32_t *words = planb_arena_line(w->arena, planb_raw_line(raw));
+    unsigned int n_lines = planb_raw_aux(raw) + 1;
+
+    if (!(raw & PLANB_INDIRECT)) {
+        walk_value(w, raw);
+    } else if (planb_raw_kind(raw) == PLANB_TABLE) {
+        unsigned int stride = PLANB_MAX_STRIDE - planb_raw_aux(raw);
+
+        for (size_t i = 0; i < (size_t) 1 << stride; i++) {
+            walk(w, words[i]);
+        }
+        walk_run(w, raw, table_n_lines(stride));
+    } else if (planb_raw_kind(raw) == PLANB_INNER) {
+        for (unsigned int i = 0; i < n_lines; i++) {
+            walk(w, words[i * (PLANB_INNER_KEYS + 1) + PLANB_INNER_KEYS]);
+        }
+        walk_run(w, raw, n_lines);
+    } else if (planb_raw_kind(raw) == PLANB_LEAF) {
+        for (unsigned int i = 0; i < n_lines; i++) {
+            for (int j = PLANB_LEAF_KEYS + 1; j < PLANB_LINE / 4; j++) {
+                walk(w, words[i * (PLANB_LINE / 4) + j]);
+            }
+        }
+        walk_run(w, raw, n_lines);
+    } else if (raw != w->last_other) {
+        /* The last answer of a leaf may be there more than once. */
+        const struct planb_other *other = (const void *) words;
+
+        if (!other->n_levels) {
+            walk_value(w, other->value);
+        } else {
+            words += (size_t) other->answers * (PLANB_LINE / 4);
+            for (uint32_t i = 0; i < other->n; i++) {
+                walk(w, words[i]);
+            }
+        }
+        walk_run(w, raw, other->n_lines);
+        w->last_other = raw;
+    }
+}
+
+/* Replaces the run of 'n_lines' lines at offset '*offset' by a copy. */
+static int
+copy_run(struct planb_compiler *c, size_t n_lines, uint32_t *offset)
+{
+    uint32_t old = *offset / PLANB_LINE;
+    uint32_t new;
+    int error;
+
+    error = planb_arena_alloc(c->arena, n_lines, &new);
+    if (!error) {
+        memcpy(planb_arena_line(c->arena, new),
+               planb_arena_line(c->arena, old), n_lines * PLANB_LINE);
+        *offset = new * PLANB_LINE;
+        error = planb_arena_retire(c->arena, old, n_lines);
+    }
+    return error;
+}
+
+/* Is 'entry', of page 'page', one with a cell? */
+static bool
+is_cell(const struct planb_top *top, uint32_t page, uint32_t entry)
+{
+    /* Everything before the page gives a huge difference. */
+    return (planb_root_offset(entry) - top->pages[page]
+            < top->page_lines[page] * (uint32_t) PLANB_LINE);
+}
+
+static uint32_t *
+root_entry(const struct planb_compiler *c, uint32_t slot)
+{
+    uint32_t page = c->top->pages[slot / PLANB_PAGE_SIZE];
+    uint32_t *entries = planb_arena_line(c->arena, page / PLANB_LINE);
+
+    return &entries[slot % PLANB_PAGE_SIZE];
+}
+
+static uint32_t *
+table_entries(const struct planb_compiler *c, uint32_t entry)
+{
+    return planb_arena_line(c->arena, entry / PLANB_LINE);
+}
+
+/* Makes page 'page' one that is not in any tree yet. */
+static int
+own_page(struct planb_compiler *c, uint32_t page)
+{
+    struct planb_top *top = c->top;
+    uint32_t n_lines = top->page_lines[page];
+    uint32_t old = top->pages[page];
+    uint32_t new, line;
+    uint32_t *entries;
+    int error;
+
+    if (c->own_page == page) {
+        return 0;
+    }
+    error = planb_arena_alloc(c->arena, n_lines, &line);
+    if (error) {
+        return error;
+    }
+    new = line * PLANB_LINE;
+    entries = planb_arena_line(c->arena, line);
+    memcpy(entries, planb_arena_line(c->arena, old / PLANB_LINE),
+           n_lines * PLANB_LINE);
+    for (size_t i = 0; i < PLANB_PAGE_SIZE; i++) {
+        if (is_cell(top, page, entries[i])) {
+            entries[i] += new - old;
+        }
+    }
+    top->pages[page] = new;
+    c->own_page = page;
+
+    /* Part of the address space may still use it. */
+    for (size_t i = 0; i < PLANB_N_PAGES; i++) {
+        if (top->pages[i] == old) {
+            return 0;
+        }
+    }
+    return planb_arena_retire(c->arena, old / PLANB_LINE, n_lines);
+}
+
+/* Does the same for the table of root entry 'slot'. */
+static int
+own_table(struct planb_compiler *c, uint32_t slot)
+{
+    uint32_t *entry = root_entry(c, slot);
+    uint32_t stride = planb_root_stride(*entry);
+    uint32_t offset = planb_root_offset(*entry);
+    int error;
+
+    if (c->own_table == slot) {
+        return 0;
+    }
+    error = copy_run(c, table_n_lines(stride), &offset);
+    *entry = offset + (64 - stride);
+    c->own_table = slot;
+    c->own_table2 = UINT32_MAX;
+    return error;
+}
+
+/* And for the second table at '*raw', which is in entry 'i' of the first
+ * one. */
+static int
+own_table2(struct planb_compiler *c, uint32_t i, uint32_t *raw)
+{
+    uint32_t aux = planb_raw_aux(*raw);
+    uint32_t offset = *raw & PLANB_OFFSET_MASK;
+    int error;
+
+    if (c->own_table2 == i) {
+        return 0;
+    }
+    error = copy_run(c, table_n_lines(PLANB_MAX_STRIDE - aux), &offset);
+    *raw = PLANB_TABLE | offset | aux;
+    c->own_table2 = i;
+    return error;
+}
+
+/* Begins to make of 'top', which describes the latest tree in 'arena', the
+ * next one. */
+void
+planb_update_begin(struct planb_compiler *c, struct planb_arena *arena,
+                   struct planb_top *top)
+{
+    planb_arena_begin(arena);
+    c->arena = arena;
+    c->top = top;
+    c->own_page = c->own_table = c->own_table2 = UINT32_MAX;
+}
+
+/* Counts a change of the prefix 'block'.  To be called once for each change,
+ * before the first planb_update_widen(). */
+void
+planb_update_note(struct planb_compiler *c, const struct planb_block *block)
+{
+    uint32_t *countdown = &c->countdowns[block->hi >> (64 - PLANB_ROOT_BITS)];
+
+    *countdown -= *countdown > 0;
+}
+
+/* Updates know only blocks that are no shorter than this. */
+#define MIN_UPDATE_PLEN 12
+
+/* Makes 'block' the part of the address space that has to be compiled if
+ * something changes in 'block'.  Returns false if it is too much, so that it
+ * is better to compile everything. */
+bool
+planb_update_widen(struct planb_compiler *c, struct planb_block *block)
+{
+    uint32_t slot = block->hi >> (64 - PLANB_ROOT_BITS);
+    uint32_t entry = *root_entry(c, slot);
+
+    if (block->plen <= PLANB_ROOT_BITS) {
+        return block->plen >= MIN_UPDATE_PLEN;
+    } else if (!c->countdowns[slot]
+               || is_cell(c->top, slot / PLANB_PAGE_SIZE, entry)) {
+        block->plen = PLANB_ROOT_BITS;
+    } else {
+        unsigned int plen = PLANB_ROOT_BITS + planb_root_stride(entry);
+
+        if (block->plen > plen) {
+            uint32_t *table = table_entries(c, entry);
+            uint32_t raw = table[(block->hi << PLANB_ROOT_BITS)
+                                 >> (entry & 63)];
+
+            if (planb_raw_kind(raw) == PLANB_TABLE) {
+                plen += PLANB_MAX_STRIDE - planb_raw_aux(raw);
+            }
+            if (block->plen > plen) {
+                block->plen = plen;
+            }
+        }
+    }
+    block->hi &= ~planb_host_hi(block->plen);
+    return true;
+}
+
+/* Builds the slots of 'block', which are 1 << 'shift' each, in 'table', of
+ * which the first has index 'i', anew. */
+static int
+update_slots(struct planb_compiler *c, const struct planb_block *block,
+             unsigned int shift, enum slot slot, uint32_t table[], size_t i,
+             struct walk *w)
+{
+    const struct interval *iv = c->sweep.intervals;
+    uint64_t last = block->hi | planb_host_hi(block->plen);
+    uint64_t hi = block->hi;
+
+    for (;;) {
+        int error;
+
+        walk(w, table[i]);
+        error = build_slot(c, &iv, hi, shift, slot, &table[i]);
         if (error) {
             return error;
         }
-        planb_arena_begin(c->arena);
-
-        memset(top, 0, sizeof *top);
-        c->depth = c->subtree_depth = 0;
-        if (n >= PLANB_MIN_ROOT) {
-            error = build_root(c, top, info);
-        } else {
-            error = build_slot(c, &iv, 0, 64, true, &top->small);
-        }
-        if (!error) {
-            top->n_intervals = c->sweep.n;
-            top->depth = c->depth + (top->small ? 0 : 2);
-            top->subtree_depth = c->subtree_depth;
-            *arenap = c->arena;
+        i++;
+        hi += size_of_slot(shift) - 1;
+        if (hi == last) {
             return 0;
         }
+        hi++;
+    }
+}
 
-        planb_arena_disown(c->arena);
-        if (error != ENOSPC || n_lines >= PLANB_MAX_LINES) {
+/* Builds the tables of 'block', which has 16 bits or less, anew. */
+static int
+update_root(struct planb_compiler *c, const struct planb_block *block,
+            struct walk *w)
+{
+    uint32_t n = 1u << (PLANB_ROOT_BITS - block->plen);
+    uint32_t first = block->hi >> (64 - PLANB_ROOT_BITS);
+    const struct interval *iv = c->sweep.intervals;
+
+    for (uint32_t slot = first; slot < first + n; slot++) {
+        uint64_t hi = (uint64_t) slot << (64 - PLANB_ROOT_BITS);
+        uint32_t *entry = root_entry(c, slot);
+        const struct interval *next = iv;
+        size_t n_intervals = count_root_slot(&next, hi);
+        uint32_t *table = table_entries(c, *entry);
+        int error;
+
+        if (is_cell(c->top, slot / PLANB_PAGE_SIZE, *entry)) {
+            /* It stays in the page. */
+            walk_value(w, get_value(c, table[0]));
+        } else {
+            unsigned int stride = planb_root_stride(*entry);
+
+            for (size_t i = 0; i < (size_t) 1 << stride; i++) {
+                walk(w, table[i]);
+            }
+            walk_run(w, planb_root_offset(*entry), table_n_lines(stride));
+        }
+        error = build_root_slot(c, &iv, n_intervals, hi, entry);
+        if (error) {
             return error;
         }
-        n_lines = (n_lines < PLANB_MAX_LINES / 2
-                   ? n_lines * 2 : PLANB_MAX_LINES);
     }
+    return 0;
+}
+
+/* Builds everything in 'block' from the intervals in 'c->sweep'. */
+static int
+update_intervals(struct planb_compiler *c, const struct planb_block *block,
+                 struct walk *w)
+{
+    uint32_t slot = block->hi >> (64 - PLANB_ROOT_BITS);
+    unsigned int plen;
+    uint32_t entry, i;
+    uint32_t *table;
+    uint64_t rest;
+    int error;
+
+    error = own_page(c, slot / PLANB_PAGE_SIZE);
+    if (!error) {
+        if (block->plen <= PLANB_ROOT_BITS) {
+            return update_root(c, block, w);
+        }
+        error = own_table(c, slot);
+    }
+    if (error) {
+        return error;
+    }
+
+    entry = *root_entry(c, slot);
+    table = table_entries(c, entry);
+    plen = PLANB_ROOT_BITS + planb_root_stride(entry);
+    i = (block->hi << PLANB_ROOT_BITS) >> (entry & 63);
+    if (block->plen <= plen) {
+        return update_slots(c, block, 64 - plen, SLOT_TABLE, table, i, w);
+    }
+
+    error = own_table2(c, i, &table[i]);
+    if (error) {
+        return error;
+    }
+    rest = block->hi << plen;
+    plen += PLANB_MAX_STRIDE - planb_raw_aux(table[i]);
+    return update_slots(
+        c, block, 64 - plen, SLOT_TABLE2,
+        planb_arena_line(c->arena, planb_raw_line(table[i])),
+        (rest >> (64 - PLANB_MAX_STRIDE)) >> planb_raw_aux(table[i]), w);
+}
+
+/* Returns the value at address 'hi':'lo', less the default value. */
+static uint32_t
+look_up(const struct planb_compiler *c, uint64_t hi, uint64_t lo)
+{
+    uint32_t entry = *root_entry(c, hi >> (64 - PLANB_ROOT_BITS));
+    struct planb tree = { .lines = c->arena->lines };
+    uint8_t addr[16];
+    uint32_t raw;
+
+    planb_put_be64(addr, hi);
+    planb_put_be64(addr + 8, lo);
+    raw = planb_table2(&tree, entry, planb_table1(&tree, entry, hi), hi);
+    return planb_resolve(&tree, raw, addr);
+}
+
+/* Compiles 'block', which planb_update_widen() has made, anew.  'rules' must
+ * have, in order, all 'n' rules for prefixes in 'block' or that contain it.
+ * Sets 'conflict' in each.  Blocks must be disjoint and in order.
+ *
+ * Returns 0, or ENOSPC if the arena is full, or ENOMEM. */
+int
+planb_update_block(struct planb_compiler *c, const struct planb_block *block,
+                   struct planb_rule rules[], size_t n)
+{
+    uint64_t last = block->hi | planb_host_hi(block->plen);
+    const struct interval *intervals;
+    struct walk w = { .arena = c->arena };
+    uint32_t first_value, last_value;
+    size_t n_intervals;
+    int error;
+
+    error = sweep(c, block, rules, n);
+    if (error) {
+        return error;
+    }
+
+    intervals = c->sweep.intervals;
+    n_intervals = c->sweep.n;
+    first_value = intervals[0].value - c->default_value;
+    last_value = intervals[n_intervals - 1].value - c->default_value;
+
+    error = update_intervals(c, block, &w);
+    if (error || w.error) {
+        return error ? error : w.error;
+    }
+
+    /* Intervals go on beyond the ends of 'block' if the values there are the
+     * same. */
+    c->top->n_intervals += n_intervals - w.n_intervals;
+    if (block->hi) {
+        uint32_t value = look_up(c, block->hi - 1, UINT64_MAX);
+
+        c->top->n_intervals += (value != first_value);
+        c->top->n_intervals -= (value != w.first_value);
+    }
+    if (last < UINT64_MAX) {
+        uint32_t value = look_up(c, last + 1, 0);
+
+        c->top->n_intervals += (value != last_value);
+        c->top->n_intervals -= (value != w.last_value);
+    }
+    return 0;
 }
 
 /* Makes what is new in 'arena' a tree, which it stores in '*treep', and
@@ -948,24 +1521,25 @@ planb_make_tree(struct planb_arena *arena, const struct planb_top *top,
                 size_t n_prefixes, uint32_t default_value,
                 struct planb **treep)
 {
-    struct planb *tree = calloc(1, sizeof *tree);
+    struct planb *tree;
+    void *p;
 
-    if (!tree) {
+    if (posix_memalign(&p, PLANB_LINE, sizeof *tree)) {
         return ENOMEM;
     }
+    tree = p;
+    memset(tree, 0, sizeof *tree);
 
-    if (!top->small) {
-        tree->root = planb_arena_line(arena, top->root);
-    }
     tree->small = top->small;
     tree->default_value = default_value;
+    memcpy(tree->pages, top->pages, sizeof tree->pages);
     planb_arena_commit(arena, tree);
 
     tree->stats.n_prefixes = n_prefixes;
     tree->stats.n_intervals = top->n_intervals;
     tree->stats.n_bytes = arena->live * PLANB_LINE;
-    tree->stats.depth = top->depth;
-    tree->stats.subtree_depth = top->subtree_depth;
+    tree->stats.depth = top->small ? 0 : 2 + top->node_levels;
+    tree->stats.subtree_depth = top->bt_levels[0] + top->bt_levels[1];
     *treep = tree;
     return 0;
 }

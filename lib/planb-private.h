@@ -35,6 +35,8 @@ struct planb_rule {
     uint32_t priority;
     uint32_t value;
     uint8_t plen;
+    bool conflict;              /* Has the last compilation found a rule of
+                                 * the same priority that contains this? */
 };
 
 static inline uint64_t
@@ -182,25 +184,32 @@ struct planb_other {
 
 /* The top.
  *
- * The first 16 bits of an address are an index into the root, an array of
- * 65,536 entries.  Each is the offset of a table plus, in the lowest six bits,
- * 64 less the number of bits of stride, at least one, with which to index the
- * table.  So (hi << 16) >> entry is the index, as x86 ignores the upper bits
- * of a shift count.
+ * The first 16 bits of an address select an entry of the root, which is the
+ * offset of a table plus, in the lowest six bits, 64 less the number of bits
+ * of stride, at least one, with which to index the table.  So (hi << 16) >>
+ * entry is the index, as x86 ignores the upper bits of a shift count.
  *
  * An answer in that table may be of kind PLANB_TABLE, which takes the bits
  * that follow those.  There is no third one.
  *
+ * The root is cut into pages of 256 entries, whose offsets are in the tree
+ * itself.  This way a new tree shares most of them with the last one, and all
+ * of the address space that nobody uses with itself: it takes one page, which
+ * stays in the L1 cache.  Behind the entries of a page come its "cells", lines
+ * of 16 equal answers each, the tables for those entries that know only one
+ * answer.
+ *
  * Trees of few prefixes have an answer of kind PLANB_OTHER for everything in
  * 'small' instead. */
 #define PLANB_ROOT_BITS 16
-#define PLANB_ROOT_SIZE (1u << PLANB_ROOT_BITS)
-#define PLANB_ROOT_LINES (PLANB_ROOT_SIZE / 16)
+#define PLANB_PAGE_BITS 8
+#define PLANB_N_PAGES (1u << (PLANB_ROOT_BITS - PLANB_PAGE_BITS))
+#define PLANB_PAGE_SIZE (1u << PLANB_PAGE_BITS)
+#define PLANB_PAGE_LINES (PLANB_PAGE_SIZE * 4 / PLANB_LINE)
 #define PLANB_MAX_STRIDE 16
 
 struct planb {
     const char *lines;          /* Memory of the arena. */
-    const uint32_t *root;       /* Null if 'small' is used. */
     uint32_t small;
     uint32_t default_value;
 
@@ -208,6 +217,8 @@ struct planb {
     uint64_t version;
     struct planb *prev, *next;  /* In the arena's list. */
     struct planb_stats stats;
+
+    uint32_t pages[PLANB_N_PAGES]; /* Offsets, unless 'small' is used. */
 };
 
 static inline const void *
@@ -236,7 +247,12 @@ planb_root_stride(uint32_t entry)
 static inline uint32_t
 planb_root_entry(const struct planb *tree, uint64_t hi)
 {
-    return tree->root[hi >> (64 - PLANB_ROOT_BITS)];
+    const char *page = tree->lines + tree->pages[hi >> 56];
+    uint32_t entry;
+
+    memcpy(&entry, page + ((hi >> (64 - PLANB_ROOT_BITS)) & 0xff) * 4,
+           sizeof entry);
+    return entry;
 }
 
 /* Answer for 'hi' in the table of the root's 'entry'. */
@@ -270,7 +286,8 @@ planb_table2(const struct planb *tree, uint32_t entry, uint32_t raw,
     return raw >= PLANB_TABLE ? next : raw;
 }
 
-/* Finishes the lookup of 'addr' that came to 'raw', which is indirect. */
+/* Finishes the lookup of 'addr' that came to 'raw', of any kind but
+ * PLANB_TABLE. */
 uint32_t planb_resolve(const struct planb *, uint32_t raw,
                        const uint8_t addr[16]);
 
@@ -281,6 +298,9 @@ uint32_t planb_resolve(const struct planb *, uint32_t raw,
  * the table's writer, except that planb_destroy() may be called by any
  * thread: it takes the tree off the list of those that are alive, which
  * 'mutex' protects.
+ *
+ * When an arena is full, the table gets a new one, which is also what keeps
+ * free runs of the wrong size from being wasted for ever.
  *
  * Lines never change once a tree with them has been published.  A change makes
  * new lines and "retires" old ones.  These are free again when the last of the
@@ -307,6 +327,8 @@ struct planb_arena {
     uint32_t used;              /* Never allocated from here on. */
     uint32_t free[PLANB_N_CLASSES]; /* Lists of free runs by size class. */
     size_t live;                /* Lines in the latest tree. */
+    size_t waiting;             /* Lines that older trees keep from being
+                                 * free. */
 
     /* The transaction. */
     uint64_t version;           /* Of the latest tree. */
@@ -358,26 +380,19 @@ planb_raw_aux(uint32_t raw)
     return raw & PLANB_AUX_MASK;
 }
 
-/* Compilation. */
-struct planb_conflict {
-    bool found;
-    struct planb_rule outer, inner;
-};
-
-/* The state of what a table has published, from which the next tree can be
- * derived.  The root has no line number of its own while 'small' is in use. */
+/* Compilation.
+ *
+ * The state of what a table has published, from which the next tree can be
+ * derived. */
 struct planb_top {
-    uint32_t root;              /* First line, if '!small'. */
-    uint32_t small;
-    unsigned int depth, subtree_depth;
-    size_t n_intervals;
-};
+    uint32_t small;             /* As in struct planb. */
+    uint32_t pages[PLANB_N_PAGES];
+    uint16_t page_lines[PLANB_N_PAGES]; /* Size with the cells. */
 
-/* For each of the root's entries, how far its table is from the one that a
- * full build would make. */
-struct planb_slot_info {
-    uint32_t n_built;           /* Intervals when the stride was chosen. */
-    uint32_t n_changed;         /* Changes since then. */
+    size_t n_intervals;
+    unsigned int node_levels;   /* Inner nodes and leaves. */
+    unsigned int bt_levels[2];  /* B+ trees over the upper and the lower
+                                 * half. */
 };
 
 /* A part of the address space: what is under a prefix of at most 64 bits. */
@@ -399,15 +414,23 @@ struct planb_block {
 
 struct planb_compiler;
 
-struct planb_compiler *planb_compiler_create(void);
+struct planb_compiler *planb_compiler_create(uint32_t default_value,
+                                             bool find_conflicts);
 void planb_compiler_destroy(struct planb_compiler *);
-int planb_compile(struct planb_compiler *, const struct planb_rule rules[],
-                  size_t n, uint32_t default_value, struct planb_arena **,
-                  struct planb_top *, struct planb_slot_info *,
-                  struct planb_conflict *);
+int planb_compile(struct planb_compiler *, struct planb_rule rules[],
+                  size_t n, size_t n_spare, struct planb_arena **,
+                  struct planb_top *);
 int planb_make_tree(struct planb_arena *, const struct planb_top *,
                     size_t n_prefixes, uint32_t default_value,
                     struct planb **);
+
+/* Compilation of what has changed. */
+void planb_update_begin(struct planb_compiler *, struct planb_arena *,
+                        struct planb_top *);
+void planb_update_note(struct planb_compiler *, const struct planb_block *);
+bool planb_update_widen(struct planb_compiler *, struct planb_block *);
+int planb_update_block(struct planb_compiler *, const struct planb_block *,
+                       struct planb_rule rules[], size_t n);
 
 /* Kernels.  One file each, and each has a function for a batch of any size. */
 typedef void planb_lookup_func(const struct planb *,

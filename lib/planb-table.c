@@ -19,7 +19,9 @@
  * The rules are in one sorted sequence that is cut into chunks of at most
  * CHUNK_MAX.  A directory with the first rule of each chunk makes finding one
  * two binary searches.  A change moves rules within a chunk only, and the
- * directory changes just when a chunk is split or merged. */
+ * directory changes just when a chunk is split or merged.
+ *
+ * A list of what has changed lets planb_table_publish() compile that alone. */
 
 #include "planb.h"
 
@@ -29,6 +31,10 @@
 #include "planb-private.h"
 
 #define CHUNK_MAX 128
+
+/* Compiling everything takes about as long as compiling this part of the rules
+ * one by one. */
+#define CHANGES_DIVISOR 32
 
 struct chunk {
     size_t n;
@@ -49,7 +55,32 @@ struct planb_table {
     size_t n_chunks, allocated_chunks;
     size_t n_rules;
 
-    struct planb_conflict conflict;     /* As of the last publication. */
+    struct planb_compiler *compiler;
+
+    /* What has been published last, if 'arena' is not null. */
+    struct planb_arena *arena;
+    struct planb_top top;
+    bool found_conflict;
+    struct planb_rule conflict[2];
+
+    /* What has changed since, unless 'all_changed', which is to say that it is
+     * too much to compile it apart from the rest. */
+    struct planb_block *changes;
+    size_t n_changes, allocated_changes;
+    bool all_changed;
+
+    /* Rules with 'conflict' set.  Out of date until publication. */
+    size_t n_conflicts;
+
+    /* What planb_table_publish() compiles. */
+    struct planb_rule *rules;
+    size_t allocated_rules;
+};
+
+/* A position in the sequence of rules, or the end. */
+struct cursor {
+    size_t chunk;
+    size_t pos;
 };
 
 /* Creates and returns a table without prefixes, whose trees will answer
@@ -62,6 +93,11 @@ planb_table_create(uint32_t default_value)
 
     if (table) {
         table->default_value = default_value;
+        table->compiler = planb_compiler_create(default_value, true);
+        if (!table->compiler) {
+            free(table);
+            table = NULL;
+        }
     }
     return table;
 }
@@ -76,6 +112,10 @@ planb_table_destroy(struct planb_table *table)
             free(table->dir[i].chunk);
         }
         free(table->dir);
+        planb_compiler_destroy(table->compiler);
+        planb_arena_disown(table->arena);
+        free(table->changes);
+        free(table->rules);
         free(table);
     }
 }
@@ -160,6 +200,34 @@ remove_chunk(struct planb_table *table, size_t i)
             (table->n_chunks - i) * sizeof *table->dir);
 }
 
+/* Remembers that something changes for 'rule'. */
+static void
+note_change(struct planb_table *table, const struct planb_rule *rule)
+{
+    struct planb_block *block;
+
+    if (!table->arena || table->top.small || table->all_changed) {
+        return;
+    }
+    if (table->n_changes >= table->allocated_changes) {
+        size_t n = table->allocated_changes * 2 + 16;
+        struct planb_block *changes = NULL;
+
+        if (table->n_changes <= table->n_rules / CHANGES_DIVISOR + 16) {
+            changes = realloc(table->changes, n * sizeof *changes);
+        }
+        if (!changes) {
+            table->all_changed = true;
+            return;
+        }
+        table->changes = changes;
+        table->allocated_changes = n;
+    }
+    block = &table->changes[table->n_changes++];
+    block->hi = rule->hi;
+    block->plen = rule->plen < 64 ? rule->plen : 64;
+}
+
 /* Adds 'prefix' to 'table', or if the same prefix is there already with the
  * same priority, gives it a new value.
  *
@@ -193,7 +261,10 @@ planb_table_put(struct planb_table *table, const struct planb_prefix *prefix)
     chunk = table->dir[i].chunk;
     pos = find_in_chunk(chunk, &rule, &found);
     if (found) {
-        chunk->rules[pos].value = rule.value;
+        if (chunk->rules[pos].value != rule.value) {
+            chunk->rules[pos].value = rule.value;
+            note_change(table, &rule);
+        }
         return 0;
     }
     if (table->n_rules >= PLANB_MAX_PREFIXES) {
@@ -228,6 +299,7 @@ planb_table_put(struct planb_table *table, const struct planb_prefix *prefix)
     chunk->rules[pos] = rule;
     chunk->n++;
     table->n_rules++;
+    note_change(table, &rule);
     return 0;
 }
 
@@ -262,6 +334,8 @@ planb_table_remove(struct planb_table *table,
         return ENOENT;
     }
     chunk = table->dir[i].chunk;
+    note_change(table, &chunk->rules[pos]);
+    table->n_conflicts -= chunk->rules[pos].conflict;
     chunk->n--;
     memmove(&chunk->rules[pos], &chunk->rules[pos + 1],
             (chunk->n - pos) * sizeof *chunk->rules);
@@ -309,28 +383,304 @@ planb_table_count(const struct planb_table *table)
     return table->n_rules;
 }
 
-/* Compiles 'table' into a new tree and stores it in '*treep'.  The tree is
- * independent of 'table' from then on, and the caller must eventually free it
- * with planb_destroy().
- *
- * Returns 0 if successful, otherwise ENOMEM, in which case the next call
- * compiles the same changes again. */
-int
-planb_table_publish(struct planb_table *table, struct planb **treep)
+static struct planb_rule *
+cursor_rule(const struct planb_table *table, const struct cursor *cursor)
 {
-    struct planb_conflict conflict;
-    struct planb_compiler *c;
+    return &table->dir[cursor->chunk].chunk->rules[cursor->pos];
+}
+
+static void
+cursor_next(const struct planb_table *table, struct cursor *cursor)
+{
+    if (++cursor->pos >= table->dir[cursor->chunk].chunk->n) {
+        cursor->chunk++;
+        cursor->pos = 0;
+    }
+}
+
+/* Returns false if 'cursor' is at the beginning. */
+static bool
+cursor_prev(const struct planb_table *table, struct cursor *cursor)
+{
+    if (!cursor->pos) {
+        if (!cursor->chunk) {
+            return false;
+        }
+        cursor->chunk--;
+        cursor->pos = table->dir[cursor->chunk].chunk->n;
+    }
+    cursor->pos--;
+    return true;
+}
+
+/* Returns the position of the first rule not less than 'rule'. */
+static struct cursor
+cursor_seek(const struct planb_table *table, const struct planb_rule *rule)
+{
+    struct cursor cursor = { 0, 0 };
+    bool found;
+
+    if (table->n_chunks) {
+        const struct chunk *chunk;
+
+        cursor.chunk = find_chunk(table, rule);
+        chunk = table->dir[cursor.chunk].chunk;
+        cursor.pos = find_in_chunk(chunk, rule, &found);
+        if (cursor.pos >= chunk->n) {
+            cursor.chunk++;
+            cursor.pos = 0;
+        }
+    }
+    return cursor;
+}
+
+/* Returns the number of bits that the addresses of 'a' and 'b' have in common
+ * at their beginning. */
+static unsigned int
+common_bits(const struct planb_rule *a, const struct planb_rule *b)
+{
+    return (a->hi != b->hi ? __builtin_clzll(a->hi ^ b->hi)
+            : a->lo != b->lo ? 64 + __builtin_clzll(a->lo ^ b->lo)
+            : 128);
+}
+
+/* Moves 'cursor' back to the nearest rule for a prefix that contains that of
+ * 'key' and returns it, or a null pointer if there is none.  To get them all,
+ * longest prefix first, begin with the position of 'key' for priority 0. */
+static struct planb_rule *
+prev_container(const struct planb_table *table, struct cursor *cursor,
+               const struct planb_rule *key)
+{
+    while (cursor_prev(table, cursor)) {
+        struct planb_rule *rule = cursor_rule(table, cursor);
+        unsigned int n_bits = common_bits(rule, key);
+        struct planb_rule target;
+
+        if (n_bits >= rule->plen) {
+            return rule;
+        }
+
+        /* What contains 'key' and comes before 'rule' contains 'rule', too.
+         * Thus it is no longer than what they have in common. */
+        target.hi = key->hi & ~planb_host_hi(n_bits);
+        target.lo = key->lo & ~planb_host_lo(n_bits);
+        target.plen = n_bits + 1;
+        target.priority = 0;
+        *cursor = cursor_seek(table, &target);
+    }
+    return NULL;
+}
+
+static int
+add_rules(struct planb_table *table, const struct planb_rule rules[],
+          size_t n, size_t *n_rules)
+{
+    if (n > table->allocated_rules - *n_rules) {
+        size_t new = *n_rules + n + *n_rules / 2 + 64;
+        struct planb_rule *p = realloc(table->rules, new * sizeof *p);
+
+        if (!p) {
+            return ENOMEM;
+        }
+        table->rules = p;
+        table->allocated_rules = new;
+    }
+    memcpy(&table->rules[*n_rules], rules, n * sizeof *rules);
+    *n_rules += n;
+    return 0;
+}
+
+/* Stores in 'table->rules' all rules for prefixes that contain 'block' or are
+ * in it, and in '*np' their number.  The last '*n_inside' of them are those
+ * from '*start' on. */
+static int
+collect_rules(struct planb_table *table, const struct planb_block *block,
+              size_t *np, struct cursor *start, size_t *n_inside)
+{
+    uint64_t last = block->hi | planb_host_hi(block->plen);
+    struct planb_rule key = { .hi = block->hi, .plen = block->plen };
+    const struct planb_rule *rule;
+    struct cursor cursor;
+    size_t n = 0;
+    size_t n_outside;
+
+    cursor = *start = cursor_seek(table, &key);
+    while ((rule = prev_container(table, &cursor, &key))) {
+        int error = add_rules(table, rule, 1, &n);
+
+        if (error) {
+            return error;
+        }
+    }
+    for (size_t i = 0; i < n / 2; i++) {
+        struct planb_rule tmp = table->rules[i];
+
+        table->rules[i] = table->rules[n - 1 - i];
+        table->rules[n - 1 - i] = tmp;
+    }
+
+    n_outside = n;
+    for (size_t i = start->chunk, pos = start->pos; i < table->n_chunks;
+         i++, pos = 0) {
+        const struct chunk *chunk = table->dir[i].chunk;
+        size_t end = chunk->n;
+        int error;
+
+        while (end > pos && chunk->rules[end - 1].hi > last) {
+            end--;
+        }
+        error = add_rules(table, &chunk->rules[pos], end - pos, &n);
+        if (error) {
+            return error;
+        }
+        if (end < chunk->n) {
+            break;
+        }
+    }
+    *np = n;
+    *n_inside = n - n_outside;
+    return 0;
+}
+
+/* Takes the conflicts that the compiler has found in 'n' elements of 'rules'
+ * over to the same rules in 'table' from 'cursor' on. */
+static void
+set_conflicts(struct planb_table *table, struct cursor cursor,
+              const struct planb_rule rules[], size_t n)
+{
+    for (size_t i = 0; i < n; i++, cursor_next(table, &cursor)) {
+        struct planb_rule *rule = cursor_rule(table, &cursor);
+
+        table->n_conflicts += rules[i].conflict;
+        table->n_conflicts -= rule->conflict;
+        rule->conflict = rules[i].conflict;
+    }
+}
+
+/* Looks for the conflict that planb_table_find_conflict() is to tell. */
+static void
+find_first_conflict(struct planb_table *table)
+{
+    struct planb_rule key, *outer;
+    struct cursor cursor = { 0, 0 };
+
+    table->found_conflict = table->n_conflicts > 0;
+    if (!table->found_conflict) {
+        return;
+    }
+    while (!cursor_rule(table, &cursor)->conflict) {
+        cursor_next(table, &cursor);
+    }
+    key = table->conflict[1] = *cursor_rule(table, &cursor);
+    key.priority = 0;
+    cursor = cursor_seek(table, &key);
+    do {
+        outer = prev_container(table, &cursor, &key);
+    } while (outer->priority != table->conflict[1].priority);
+    table->conflict[0] = *outer;
+}
+
+static int
+compare_blocks(const void *a_, const void *b_)
+{
+    const struct planb_block *a = a_;
+    const struct planb_block *b = b_;
+
+    return (a->hi != b->hi ? (a->hi < b->hi ? -1 : 1)
+            : a->plen < b->plen ? -1 : a->plen > b->plen);
+}
+
+/* Makes 'table->changes' disjoint and ordered blocks of the kind that the
+ * compiler wants.  Returns false if it does not want to. */
+static bool
+prepare_changes(struct planb_table *table)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < table->n_changes; i++) {
+        planb_update_note(table->compiler, &table->changes[i]);
+    }
+    for (size_t i = 0; i < table->n_changes; i++) {
+        if (!planb_update_widen(table->compiler, &table->changes[i])) {
+            return false;
+        }
+    }
+    if (table->n_changes > 1) {
+        qsort(table->changes, table->n_changes, sizeof *table->changes,
+              compare_blocks);
+    }
+    for (size_t i = 0; i < table->n_changes; i++) {
+        const struct planb_block *prev = n ? &table->changes[n - 1] : NULL;
+
+        if (!prev || table->changes[i].hi > (prev->hi
+                                             | planb_host_hi(prev->plen))) {
+            table->changes[n++] = table->changes[i];
+        }
+    }
+    table->n_changes = n;
+    return true;
+}
+
+/* Compiles what has changed in 'table'.  Returns 0 if successful, ENOSPC if it
+ * is better or necessary to compile everything, or ENOMEM. */
+static int
+publish_changes(struct planb_table *table, struct planb **treep)
+{
+    struct planb_top top = table->top;
+    size_t n_compiled = 0;
+    int error = 0;
+
+    planb_update_begin(table->compiler, table->arena, &top);
+    if (!prepare_changes(table)) {
+        error = ENOSPC;
+    }
+    for (size_t i = 0; !error && i < table->n_changes; i++) {
+        const struct planb_block *block = &table->changes[i];
+        struct cursor start;
+        size_t n, n_inside;
+
+        error = collect_rules(table, block, &n, &start, &n_inside);
+        if (!error) {
+            n_compiled += n_inside;
+            if (n_compiled > table->n_rules / 2 + CHUNK_MAX) {
+                error = ENOSPC;
+            }
+        }
+        if (!error) {
+            error = planb_update_block(table->compiler, block, table->rules,
+                                       n);
+        }
+        if (!error) {
+            set_conflicts(table, start, &table->rules[n - n_inside],
+                          n_inside);
+        }
+    }
+    if (!error) {
+        error = planb_make_tree(table->arena, &top, table->n_rules,
+                                table->default_value, treep);
+    }
+    if (error) {
+        planb_arena_abort(table->arena);
+    } else {
+        table->top = top;
+    }
+    return error;
+}
+
+/* Compiles all of 'table' into an arena of its own. */
+static int
+publish_all(struct planb_table *table, struct planb **treep)
+{
+    struct cursor start = { 0, 0 };
     struct planb_arena *arena;
     struct planb_rule *rules;
     struct planb_top top;
+    size_t n_spare;
     size_t n = 0;
     int error;
 
     rules = malloc((table->n_rules + 1) * sizeof *rules);
-    c = planb_compiler_create();
-    if (!rules || !c) {
-        free(rules);
-        planb_compiler_destroy(c);
+    if (!rules) {
         return ENOMEM;
     }
     for (size_t i = 0; i < table->n_chunks; i++) {
@@ -339,17 +689,52 @@ planb_table_publish(struct planb_table *table, struct planb **treep)
         memcpy(&rules[n], chunk->rules, chunk->n * sizeof *rules);
         n += chunk->n;
     }
-    error = planb_compile(c, rules, n, table->default_value, &arena, &top,
-                          NULL, &conflict);
+
+    /* If it is old trees that have filled up the arena, have more room this
+     * time. */
+    n_spare = table->arena ? 2 * table->arena->waiting : 0;
+    error = planb_compile(table->compiler, rules, n, n_spare, &arena, &top);
     if (!error) {
         error = planb_make_tree(arena, &top, n, table->default_value, treep);
-        planb_arena_disown(arena);
+        if (error) {
+            planb_arena_disown(arena);
+        }
     }
-    planb_compiler_destroy(c);
-    free(rules);
-
     if (!error) {
-        table->conflict = conflict;
+        set_conflicts(table, start, rules, n);
+        planb_arena_disown(table->arena);
+        table->arena = arena;
+        table->top = top;
+    }
+    free(rules);
+    return error;
+}
+
+/* Compiles 'table' into a new tree and stores it in '*treep'.  The tree does
+ * not change when 'table' does, and the caller must eventually free it with
+ * planb_destroy().  It shares memory with the one published before, so that
+ * this takes the longer the more has changed since then, not the more there
+ * is.
+ *
+ * Returns 0 if successful, ENOSPC if the tree would exceed the limits that
+ * planb.h describes, or ENOMEM.  If it fails the next call compiles the same
+ * changes again. */
+int
+planb_table_publish(struct planb_table *table, struct planb **treep)
+{
+    int error = ENOSPC;
+
+    if (table->arena && !table->top.small && !table->all_changed
+        && table->n_rules * 2 >= PLANB_MIN_ROOT) {
+        error = publish_changes(table, treep);
+    }
+    if (error == ENOSPC) {
+        error = publish_all(table, treep);
+    }
+    if (!error) {
+        find_first_conflict(table);
+        table->n_changes = 0;
+        table->all_changed = false;
     }
     return error;
 }
@@ -367,9 +752,9 @@ bool
 planb_table_find_conflict(const struct planb_table *table,
                           struct planb_prefix pair[2])
 {
-    if (table->conflict.found) {
-        planb_rule_to_prefix(&table->conflict.outer, &pair[0]);
-        planb_rule_to_prefix(&table->conflict.inner, &pair[1]);
+    if (table->found_conflict) {
+        planb_rule_to_prefix(&table->conflict[0], &pair[0]);
+        planb_rule_to_prefix(&table->conflict[1], &pair[1]);
     }
-    return table->conflict.found;
+    return table->found_conflict;
 }

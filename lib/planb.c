@@ -186,18 +186,39 @@ search_other(const struct planb_other *other, const uint8_t addr[16])
     return raw;
 }
 
-/* Finishes a lookup for 'addr' that came to 'raw', which is of kind
- * PLANB_OTHER. */
+/* Finishes a lookup for 'addr' that came to 'raw', which is of any kind but
+ * PLANB_TABLE. */
 uint32_t
 planb_resolve(const struct planb *tree, uint32_t raw, const uint8_t addr[16])
 {
-    while (raw & PLANB_INDIRECT) {
-        const struct planb_other *other = planb_line(tree, raw);
+    uint32_t key = planb_key(planb_get_be64(addr));
 
-        if (!other->n_levels) {
-            return other->value;
+    while (raw & PLANB_INDIRECT) {
+        const void *line = planb_line(tree, raw);
+        const uint32_t *keys = line;
+        const struct planb_other *other = line;
+        unsigned int i = 0;
+
+        switch (planb_raw_kind(raw)) {
+        case PLANB_INNER:
+            while (i < PLANB_INNER_KEYS && keys[i] < key) {
+                i++;
+            }
+            raw = keys[PLANB_INNER_KEYS] + i * PLANB_LINE;
+            break;
+        case PLANB_LEAF:
+            while (i < PLANB_LEAF_KEYS && keys[i] < key) {
+                i++;
+            }
+            raw = keys[PLANB_LEAF_KEYS + 1 + i];
+            break;
+        default:
+            if (!other->n_levels) {
+                return other->value;
+            }
+            raw = search_other(other, addr);
+            break;
         }
-        raw = search_other(other, addr);
     }
     return raw;
 }

@@ -55,6 +55,13 @@
  * last time into a new struct planb.  What needs no later change can go
  * straight from an array to a tree with planb_build().
  *
+ * The trees of one table share memory, and a new one consists mostly of parts
+ * of the one before, so that to publish costs by the number of changes: a few
+ * microseconds for each.  Changes of prefixes shorter than 12 bits, or of more
+ * than one prefix in 32, compile everything instead, which takes as long as
+ * planb_build().  What only old trees need is used again after they have been
+ * destroyed; keeping many of them takes memory.
+ *
  *     struct planb_prefix p = { .plen = 32, .priority = 32, .value = 7 };
  *     struct planb_table *table = planb_table_create(0);
  *     struct planb *tree;
@@ -108,7 +115,9 @@ extern "C" {
 struct planb;
 struct planb_table;
 
-/* Hard limit on the number of prefixes in one table or tree. */
+/* Hard limit on the number of prefixes in one table or tree.  A tree cannot
+ * take more than 512 MB either, which is enough for 10 million routes of the
+ * kind that the Internet has.  What exceeds one of them fails with ENOSPC. */
 #define PLANB_MAX_PREFIXES ((size_t) 1 << 24)
 
 /* Values take the least memory and time if they are at most this much greater
@@ -152,7 +161,8 @@ struct planb_stats {
     size_t n_intervals;         /* Elementary intervals, neighbors of equal
                                  * value taken as one. */
     size_t n_bytes;             /* Memory that lookups may touch. */
-    unsigned int depth;         /* Most steps that a lookup takes. */
+    unsigned int depth;         /* Most steps that a lookup takes, or a few
+                                 * more. */
     unsigned int subtree_depth; /* Most further ones, for prefixes that few
                                  * tables have. */
 };

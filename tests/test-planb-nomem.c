@@ -114,12 +114,13 @@ main(void)
     start_rng();
     for (int round = 0; round < 8; round++) {
         enum { MAX = 600 };
-        struct planb_prefix p[MAX];
+        struct planb_prefix p[MAX], old_p[MAX];
         struct planb_table *table;
         struct planb *tree = NULL;
         struct planb *old = NULL;
         struct table_style style;
         size_t n = 0;
+        size_t old_n = 0;
 
         random_style(&style);
 
@@ -159,7 +160,12 @@ main(void)
             tree = old;
             WITHOUT_MEMORY(planb_table_publish(table, &tree));
             check_tree(tree, p, n);
+            if (old) {
+                check_tree(old, old_p, old_n);
+            }
             planb_destroy(old);
+            memcpy(old_p, p, n * sizeof *p);
+            old_n = n;
         }
         planb_table_destroy(table);
         planb_destroy(tree);

@@ -21,6 +21,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <sys/resource.h>
 #include <time.h>
 
 static void
@@ -295,6 +296,331 @@ test_changes(unsigned long int n_steps)
     free(p);
 }
 
+/* Exchanges elements of 'p' at random. */
+static void
+shuffle(struct planb_prefix p[], size_t n)
+{
+    for (size_t i = n; i > 1; i--) {
+        size_t j = rng_below(i);
+        struct planb_prefix tmp = p[i - 1];
+
+        p[i - 1] = p[j];
+        p[j] = tmp;
+    }
+}
+
+/* A style of tables with thousands of prefixes close together, which takes
+ * nodes of all kinds. */
+struct dense_style {
+    unsigned int max_plen;
+    unsigned int window;        /* Random bits at the end. */
+    uint8_t bases[3][16];
+};
+
+static void
+random_dense_style(struct dense_style *style)
+{
+    style->max_plen = rng_below(3) ? 48 : 64;
+    style->window = 8 + rng_below(14);
+    for (int i = 0; i < 3; i++) {
+        addr_random(style->bases[i]);
+        memset(&style->bases[i][2], rng_below(2) ? 0xff : 0, rng_below(4));
+    }
+}
+
+/* Makes a random prefix of 'style'.  Only equal prefixes get equal
+ * priorities. */
+static void
+random_dense_prefix(const struct dense_style *style, struct planb_prefix *p)
+{
+    unsigned int first = style->max_plen - style->window;
+    uint8_t r[16];
+
+    memset(p, 0, sizeof *p);
+    memcpy(p->addr, style->bases[rng_below(3)], 16);
+    p->plen = style->max_plen - (rng_below(3) ? 0 : rng_below(style->window));
+    addr_random(r);
+    for (unsigned int j = first; j < p->plen; j++) {
+        p->addr[j / 8] ^= r[j / 8] & (0x80 >> j % 8);
+    }
+    addr_mask(p->addr, p->plen);
+    p->priority = p->plen;
+    p->value = rng_below(50) ? rng_below(1 << 20) : rng();
+}
+
+/* "updates": changes of tables too big for brute force.  What old trees
+ * answered they must go on answering. */
+static void
+test_updates(unsigned long int n_steps)
+{
+    enum { MAX = 3000, KEEP = 5, N_ADDRS = 2000 };
+    struct kept {
+        struct planb *tree;
+        uint8_t addrs[N_ADDRS][16];
+        uint32_t expected[N_ADDRS];
+    } *kept = calloc(KEEP, sizeof *kept);
+    struct planb_prefix *p = calloc(MAX, sizeof *p);
+    uint32_t default_value = rng_below(2) ? rng() : UINT32_MAX;
+    struct planb_table *table = planb_table_create(default_value);
+    struct dense_style dense;
+    struct table_style style;
+    bool grow = true;
+    size_t n = 0;
+
+    CHECK(kept && p && table);
+    random_dense_style(&dense);
+    random_style(&style);
+    style.priorities = PRIO_LENGTH;
+    for (unsigned long int step = 0; step < n_steps; step++) {
+        size_t n_changes = (rng_below(3) ? 1 + rng_below(3)
+                            : rng_below(20) ? rng_below(50) : rng_below(800));
+        struct kept *k = &kept[rng_below(KEEP)];
+        struct hash_matcher matcher;
+        struct planb *built;
+        struct planb_stats a, b;
+        struct planb_prefix pair[2];
+
+        if (!rng_below(50)) {
+            random_dense_style(&dense);
+            random_style(&style);
+            style.priorities = PRIO_LENGTH;
+        }
+        if (!rng_below(30)) {
+            grow = !grow;
+        }
+        planb_destroy(k->tree);
+        k->tree = NULL;
+        for (size_t i = 0; i < n_changes; i++) {
+            if (n && (n == MAX || rng_below(8) < (grow ? 2 : 4))) {
+                size_t j = rng_below(n);
+
+                if (rng_below(3)) {
+                    CHECK_INT(planb_table_remove(table, &p[j]), 0);
+                    p[j] = p[--n];
+                } else {
+                    p[j].value = rng_below(4) ? rng_below(1 << 20) : rng();
+                    CHECK_INT(planb_table_put(table, &p[j]), 0);
+                }
+            } else {
+                struct planb_prefix q;
+                size_t j;
+
+                if (rng_below(10)) {
+                    random_dense_prefix(&dense, &q);
+                } else {
+                    /* Short ones reach too far to be changed alone. */
+                    do {
+                        random_prefix(&style, &q);
+                    } while (q.plen < 12 && rng_below(50));
+                }
+                j = find_prefix(p, n, &q);
+                p[j] = q;
+                n += j == n;
+                CHECK_INT(planb_table_put(table, &q), 0);
+            }
+        }
+        CHECK_INT(planb_table_count(table), n);
+        CHECK_INT(planb_table_publish(table, &k->tree), 0);
+        CHECK(!planb_table_find_conflict(table, pair));
+
+        CHECK_INT(planb_build(p, n, default_value, &built), 0);
+        planb_get_stats(built, &a);
+        planb_get_stats(k->tree, &b);
+        CHECK_INT(b.n_prefixes, n);
+        CHECK_INT(b.n_intervals, a.n_intervals);
+        planb_destroy(built);
+
+        hash_matcher_init(&matcher, p, n, default_value);
+        for (size_t i = 0; i < N_ADDRS; ) {
+            uint8_t probes[PROBES_PER_PREFIX][16];
+
+            if (n && rng_below(50)) {
+                probes_for_prefix(&p[rng_below(n)], probes);
+            } else {
+                struct planb_prefix q;
+
+                random_dense_prefix(&dense, &q);
+                probes_for_prefix(&q, probes);
+            }
+            for (int j = 0; j < PROBES_PER_PREFIX && i < N_ADDRS; j++, i++) {
+                memcpy(k->addrs[i], probes[j], 16);
+                k->expected[i] = hash_match(&matcher, probes[j]);
+            }
+        }
+        hash_matcher_destroy(&matcher);
+        for (int i = 0; i < KEEP; i++) {
+            if (kept[i].tree) {
+                check_lookups(kept[i].tree, kept[i].addrs, kept[i].expected,
+                              N_ADDRS, p, kept[i].tree == k->tree ? n : 0);
+            }
+        }
+    }
+    planb_table_destroy(table);
+    for (int i = 0; i < KEEP; i++) {
+        if (kept[i].tree) {
+            check_lookups(kept[i].tree, kept[i].addrs, kept[i].expected,
+                          N_ADDRS, NULL, 0);
+        }
+        planb_destroy(kept[i].tree);
+    }
+    free(kept);
+    free(p);
+}
+
+/* A prefix of the lengths and with the density that tables of the Internet
+ * have. */
+static void
+random_route(size_t n, struct planb_prefix *p)
+{
+    static const uint8_t plens[] = {
+        48, 48, 48, 48, 48, 48, 48, 48, 48, 48, 32, 32, 32, 44, 44, 40, 40,
+        36, 36, 46, 47, 45, 42, 38, 34, 33, 29, 30, 28, 24, 64, 56,
+    };
+    uint64_t r = rng();
+
+    memset(p, 0, sizeof *p);
+    p->plen = plens[rng_below(sizeof plens)];
+
+    /* A /32 for every eight prefixes, in one of 64 /16s. */
+    r = (r & UINT32_MAX)
+        | ((rng_below(n / 8 + 1) * UINT64_C(0x9e3779b1)) & 0xffff003f) << 32;
+    p->addr[0] = 0x20 | ((r >> 34) & 0xf);
+    p->addr[1] = (r >> 32) & 3;
+    p->addr[2] = r >> 56;
+    p->addr[3] = r >> 48;
+    p->addr[4] = r >> 24;
+    p->addr[5] = r >> 16;
+    p->addr[6] = r >> 8;
+    p->addr[7] = r;
+    addr_mask(p->addr, p->plen);
+    p->priority = p->plen;
+    p->value = rng() >> 40;
+}
+
+static long int
+max_rss_kb(void)
+{
+    struct rusage usage;
+
+    CHECK(!getrusage(RUSAGE_SELF, &usage));
+    return usage.ru_maxrss;
+}
+
+/* "churn": changes without end in a table that stays as big as it is.  Neither
+ * its trees nor the process may grow. */
+static void
+test_churn(unsigned long int n_changes)
+{
+    enum { N = 30000, KEEP = 8 };
+    struct planb_prefix *p = calloc(N, sizeof *p);
+    struct planb_table *table = planb_table_create(UINT32_MAX);
+    struct planb *kept[KEEP] = { NULL };
+    struct planb_stats first, last;
+    unsigned long int n = 0;
+    long int rss = 0;
+    size_t slot = 0;
+
+    CHECK(p && table);
+    for (size_t i = 0; i < N; i++) {
+        do {
+            random_route(N, &p[i]);
+        } while (!planb_table_get(table, &p[i]));
+        CHECK_INT(planb_table_put(table, &p[i]), 0);
+    }
+    CHECK_INT(planb_table_publish(table, &kept[slot]), 0);
+    planb_get_stats(kept[slot], &first);
+
+    while (n < n_changes) {
+        for (int i = rng_below(20); i >= 0; i--, n++) {
+            size_t j = rng_below(N);
+
+            if (rng_below(2)) {
+                CHECK_INT(planb_table_remove(table, &p[j]), 0);
+                do {
+                    random_route(N, &p[j]);
+                } while (!planb_table_get(table, &p[j]));
+            } else {
+                p[j].value = rng() >> 40;
+            }
+            CHECK_INT(planb_table_put(table, &p[j]), 0);
+        }
+        slot = (slot + 1) % KEEP;
+        planb_destroy(kept[slot]);
+        CHECK_INT(planb_table_publish(table, &kept[slot]), 0);
+        if (n < n_changes / 4) {
+            rss = max_rss_kb();
+        }
+    }
+    planb_get_stats(kept[slot], &last);
+    printf("bytes per prefix: %.1f at first, %.1f at last; "
+           "memory: %ld kB after a quarter, %ld kB at last\n",
+           (double) first.n_bytes / N, (double) last.n_bytes / N, rss,
+           max_rss_kb());
+    CHECK_INT(last.n_prefixes, N);
+    CHECK(last.n_bytes < first.n_bytes * 5 / 4);
+    CHECK(max_rss_kb() < rss + rss / 4);
+
+    planb_table_destroy(table);
+    for (int i = 0; i < KEEP; i++) {
+        planb_destroy(kept[i]);
+    }
+    free(p);
+}
+
+/* "big": a table of 'n' routes, of which some change. */
+static void
+test_big(unsigned long int n)
+{
+    enum { N_ADDRS = 200000 };
+    struct planb_prefix *p = calloc(n, sizeof *p);
+    uint8_t (*addrs)[16] = calloc(N_ADDRS, sizeof *addrs);
+    uint32_t *expected = calloc(N_ADDRS, sizeof *expected);
+    struct planb_table *table = planb_table_create(UINT32_MAX);
+    struct hash_matcher matcher;
+    struct planb_stats stats;
+    struct planb *tree, *old;
+    size_t n_unique = 0;
+
+    CHECK(p && addrs && expected && table);
+    for (size_t i = 0; i < n; i++) {
+        struct planb_prefix q;
+
+        random_route(n, &p[n_unique]);
+        q = p[n_unique];
+        if (planb_table_get(table, &q)) {
+            CHECK_INT(planb_table_put(table, &p[n_unique++]), 0);
+        }
+    }
+    CHECK_INT(planb_table_publish(table, &old), 0);
+    for (int i = 0; i < 1000; i++) {
+        struct planb_prefix *q = &p[rng_below(n_unique)];
+
+        q->value = rng() >> 40;
+        CHECK_INT(planb_table_put(table, q), 0);
+    }
+    CHECK_INT(planb_table_publish(table, &tree), 0);
+    planb_destroy(old);
+    planb_table_destroy(table);
+    planb_get_stats(tree, &stats);
+    printf("prefixes=%zu intervals=%zu bytes=%zu (%.1f per prefix)\n",
+           stats.n_prefixes, stats.n_intervals, stats.n_bytes,
+           (double) stats.n_bytes / n_unique);
+
+    hash_matcher_init(&matcher, p, n_unique, UINT32_MAX);
+    for (size_t i = 0; i < N_ADDRS; i += PROBES_PER_PREFIX) {
+        probes_for_prefix(&p[rng_below(n_unique)], &addrs[i]);
+    }
+    for (size_t i = 0; i < N_ADDRS; i++) {
+        expected[i] = hash_match(&matcher, addrs[i]);
+    }
+    check_lookups(tree, addrs, expected, N_ADDRS, NULL, 0);
+    hash_matcher_destroy(&matcher);
+    planb_destroy(tree);
+    free(p);
+    free(addrs);
+    free(expected);
+}
+
 static uint32_t
 lookup_string(const struct planb *tree, const char *s)
 {
@@ -306,7 +632,7 @@ lookup_string(const struct planb *tree, const char *s)
 
 /* "basic": examples, edges and errors. */
 static void
-test_basic(unsigned long int n)
+test_basic(unsigned long int n UNUSED)
 {
     struct planb_table *table = planb_table_create(99);
     struct planb_prefix p, bad, pair[2];
@@ -406,7 +732,7 @@ test_basic(unsigned long int n)
 
 /* "nested": all 129 lengths in one address, in both senses of priority. */
 static void
-test_nested(unsigned long int n)
+test_nested(unsigned long int n UNUSED)
 {
     for (int round = 0; round < 6; round++) {
         struct planb_prefix p[129];
@@ -476,8 +802,7 @@ test_hosts(unsigned long int n)
     free(expected);
 }
 
-/* "dense": thousands of prefixes close together, which takes nodes of all
- * kinds. */
+/* "dense": thousands of prefixes close together. */
 static void
 test_dense(unsigned long int n_tables)
 {
@@ -486,8 +811,7 @@ test_dense(unsigned long int n_tables)
     for (unsigned long int t = 0; t < n_tables; t++) {
         enum { MAX = 3000 };
         size_t n = 300 + rng_below(MAX - 300);
-        unsigned int max_plen = rng_below(3) ? 48 : 64;
-        unsigned int window = 8 + rng_below(14);
+        struct dense_style style;
         struct planb_prefix *p = calloc(MAX, sizeof *p);
         uint8_t (*addrs)[16] = calloc(MAX * PROBES_PER_PREFIX, sizeof *addrs);
         uint32_t *expected = calloc(MAX * PROBES_PER_PREFIX,
@@ -496,26 +820,12 @@ test_dense(unsigned long int n_tables)
         struct hash_matcher matcher;
         struct planb_stats stats;
         struct planb *tree;
-        uint8_t bases[3][16];
 
         CHECK(p && addrs && expected);
-        for (int i = 0; i < 3; i++) {
-            addr_random(bases[i]);
-            memset(&bases[i][2], rng_below(2) ? 0xff : 0, rng_below(4));
-        }
+        random_dense_style(&style);
         for (size_t i = 0; i < n; i++) {
-            uint8_t r[16];
-
-            /* Random in the last bits, the fewer the denser. */
-            memcpy(p[i].addr, bases[rng_below(3)], 16);
-            p[i].plen = max_plen - (rng_below(3) ? 0 : rng_below(window));
-            addr_random(r);
-            for (unsigned int j = max_plen - window; j < p[i].plen; j++) {
-                p[i].addr[j / 8] ^= r[j / 8] & (0x80 >> j % 8);
-            }
-            addr_mask(p[i].addr, p[i].plen);
+            random_dense_prefix(&style, &p[i]);
             p[i].priority = p[i].plen << 16 | i;
-            p[i].value = rng_below(50) ? i : rng();
             probes_for_prefix(&p[i], &addrs[i * PROBES_PER_PREFIX]);
         }
         CHECK_INT(planb_build(p, n, default_value, &tree), 0);
@@ -544,7 +854,7 @@ test_dense(unsigned long int n_tables)
 
 /* "kernels": names and choice. */
 static void
-test_kernels(unsigned long int n)
+test_kernels(unsigned long int n UNUSED)
 {
     const char *best = planb_get_kernel();
     const char *name;
@@ -571,8 +881,9 @@ test_kernels(unsigned long int n)
 /* "threads": readers that look up, a writer that publishes, and a third party
  * that destroys old trees.
  *
- * In tree number v all of 2000::/3 has the value v, through prefixes that come
- * and go, so that a batch that mixes trees betrays itself. */
+ * In tree number v all of 2001:db8::/32 has the value v, through prefixes that
+ * come and go, so that a batch that mixes trees betrays itself.  Others make
+ * sure that there is much for a tree to share with the next. */
 #define N_READERS 2
 
 struct shared {
@@ -609,8 +920,9 @@ reader_main(void *reader_)
         struct planb *tree;
 
         for (int i = 0; i < 32; i++) {
-            addrs[i][0] = 0x20 | (n + i) % 32;
-            addrs[i][1] = n * 7 + i;
+            memcpy(addrs[i], "\x20\x01\x0d\xb8", 4);
+            addrs[i][4] = n * 7 + i;
+            addrs[i][5] = n >> 8;
             addrs[i][7] = n;
             addrs[i][15] = i;
         }
@@ -663,14 +975,19 @@ test_threads(unsigned long int n_versions)
     struct reader readers[N_READERS];
     struct planb_table *table = planb_table_create(UINT32_MAX);
     struct planb_prefix p[2], q;
+    struct planb_prefix recent[64] = { 0 };
     unsigned long int n_batches = 0;
     struct planb *tree;
     pthread_t reaper;
     const char *name;
     size_t kernel = 0;
 
-    parse_prefix("2000::/3", 1, 1, &p[0]);
+    parse_prefix("2001:db8::/32", 1, 1, &p[0]);
     CHECK_INT(planb_table_put(table, &p[0]), 0);
+    for (int i = 0; i < 400; i++) {
+        random_route(400, &q);
+        CHECK_INT(planb_table_put(table, &q), 0);
+    }
     CHECK_INT(planb_table_publish(table, &tree), 0);
     shared.tree = tree;
     shared.done = false;
@@ -688,18 +1005,27 @@ test_threads(unsigned long int n_versions)
         p[0].value = v;
         CHECK_INT(planb_table_put(table, &p[0]), 0);
         for (int i = 0; i < 4; i++) {
+            struct planb_prefix *old = &recent[rng_below(64)];
+
             memset(&q, 0, sizeof q);
             addr_random(q.addr);
-            q.addr[0] = 0x20 | (q.addr[0] & 0x1f);
-            q.plen = 16 + rng_below(113);
+            memcpy(q.addr, "\x20\x01\x0d\xb8", 4);
+            q.plen = 33 + rng_below(96);
             addr_mask(q.addr, q.plen);
             q.value = v + i;
 
             /* Below what covers all. */
             CHECK_INT(planb_table_put(table, &q), 0);
-            if (rng_below(2)) {
-                CHECK_INT(planb_table_remove(table, &q), 0);
+            if (old->plen) {
+                planb_table_remove(table, old);
             }
+            *old = q;
+        }
+        if (!(v % 50)) {
+            /* Too much to be changed alone. */
+            memset(&q, 0, sizeof q);
+            q.value = v;
+            CHECK_INT(planb_table_put(table, &q), 0);
         }
         CHECK_INT(planb_table_publish(table, &tree), 0);
         tree = atomic_exchange(&shared.tree, tree);
@@ -740,6 +1066,69 @@ now(void)
     return ts.tv_sec + ts.tv_nsec / 1e9;
 }
 
+static int
+compare_doubles(const void *a_, const void *b_)
+{
+    const double *a = a_;
+    const double *b = b_;
+
+    return *a < *b ? -1 : *a > *b;
+}
+
+/* Makes a table of the 'n' elements of 'p', changes it in steps, and compares
+ * the outcome with a build.  'addrs' are addresses to try, which at first have
+ * the answers in 'expected', PROBES_PER_PREFIX for each element of 'p'. */
+static void
+check_file_updates(struct planb_prefix p[], size_t n, uint8_t (*addrs)[16],
+                   uint32_t expected[])
+{
+    enum { N_STEPS = 300, MAX_CHANGES = 1000 };
+    size_t n_addrs = n * PROBES_PER_PREFIX;
+    struct planb_table *table = planb_table_create(UINT32_MAX);
+    struct planb *first, *tree, *built;
+    double times[N_STEPS];
+
+    CHECK(table);
+    for (size_t i = 0; i < n; i++) {
+        CHECK_INT(planb_table_put(table, &p[i]), 0);
+    }
+    CHECK_INT(planb_table_publish(table, &first), 0);
+    tree = NULL;
+    for (int i = 0; i < N_STEPS; i++) {
+        size_t n_changes = i % 50 ? 1 : MAX_CHANGES;
+
+        for (size_t j = 0; j < n_changes; j++) {
+            size_t k = rng_below(n);
+
+            if (rng_below(2)) {
+                CHECK_INT(planb_table_remove(table, &p[k]), 0);
+                p[k] = p[--n];
+            } else {
+                p[k].value = rng_below(1 << 20);
+                CHECK_INT(planb_table_put(table, &p[k]), 0);
+            }
+        }
+        planb_destroy(tree);
+        times[i] = now();
+        CHECK_INT(planb_table_publish(table, &tree), 0);
+        times[i] = now() - times[i];
+    }
+    qsort(times, N_STEPS, sizeof *times, compare_doubles);
+    printf("median time to publish a change: %.1f us\n",
+           times[N_STEPS / 2] * 1e6);
+
+    CHECK_INT(planb_build(p, n, UINT32_MAX, &built), 0);
+    for (size_t i = 0; i < n_addrs; i++) {
+        CHECK_INT(planb_lookup(first, addrs[i]), expected[i]);
+        CHECK_INT(planb_lookup(tree, addrs[i]),
+                  planb_lookup(built, addrs[i]));
+    }
+    planb_table_destroy(table);
+    planb_destroy(first);
+    planb_destroy(tree);
+    planb_destroy(built);
+}
+
 static void
 test_file(const char *file_name)
 {
@@ -754,13 +1143,7 @@ test_file(const char *file_name)
 
     p = read_prefixes(file_name, &n);
     CHECK(n > 0);
-    for (size_t i = n - 1; i > 0; i--) {
-        size_t j = rng_below(i + 1);
-        struct planb_prefix tmp = p[i];
-
-        p[i] = p[j];
-        p[j] = tmp;
-    }
+    shuffle(p, n);
     start = now();
     CHECK_INT(planb_build(p, n, UINT32_MAX, &tree), 0);
     start = now() - start;
@@ -783,6 +1166,8 @@ test_file(const char *file_name)
     check_lookups(tree, addrs, expected, n * PROBES_PER_PREFIX, NULL, 0);
     hash_matcher_destroy(&matcher);
     planb_destroy(tree);
+
+    check_file_updates(p, n, addrs, expected);
     free(p);
     free(addrs);
     free(expected);
@@ -832,7 +1217,10 @@ main(int argc, char *argv[])
         { "kernels", test_kernels, 1 },
         { "random", test_random, 400 },
         { "changes", test_changes, 400 },
+        { "updates", test_updates, 800 },
+        { "churn", test_churn, 300000 },
         { "dense", test_dense, 60 },
+        { "big", test_big, 1000000 },
         { "hosts", test_hosts, 100000 },
         { "threads", test_threads, 500 },
     };

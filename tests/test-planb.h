@@ -32,6 +32,8 @@
 
 #include "planb.h"
 
+#define UNUSED __attribute__((unused))
+
 #define FAIL(...)                                               \
     do {                                                        \
         fprintf(stderr, "%s:%d: ", __FILE__, __LINE__);         \
