@@ -711,7 +711,7 @@ build_slot(struct planb_compiler *c, const struct interval **ivp,
     uint64_t last = first + (UINT64_MAX >> (64 - shift));
     const struct interval *iv = *ivp;
     uint64_t pos = first;
-    int error;
+    int error = 0;
 
     c->n = 0;
     for (;;) {
