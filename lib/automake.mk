@@ -22,6 +22,7 @@ lib_libplanb_la_SOURCES = \
 	lib/planb-lookup-neon.c \
 	lib/planb-lookup-scalar.c \
 	lib/planb-lookup-sse42.c \
+	lib/planb-lookup-private.h \
 	lib/planb-lookup.h \
 	lib/planb-private.h \
 	lib/planb-table.c \

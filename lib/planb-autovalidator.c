@@ -19,6 +19,9 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
+/* Addresses to look up at a time. */
+enum { STEP = 64 };
+
 /* Batches for which kernels disagreed. */
 static atomic_ullong n_errors;
 
@@ -44,10 +47,9 @@ report(const struct planb_kernel *kernel, const uint8_t addr[16],
 /* Lets the scalar kernel answer the batch, and all others too, and compares.
  * The scalar answers are the ones that the caller gets. */
 static void
-autovalidator_lookup(const struct planb *tree, const uint8_t *const addrs[],
-                     uint32_t values[], size_t n)
+validate(const struct planb *tree, const uint8_t *const addrs[],
+         uint32_t values[], size_t n)
 {
-    enum { STEP = 64 };
     uint32_t other[STEP];
 
     planb_kernel_scalar.lookup(tree, addrs, values, n);
@@ -58,20 +60,50 @@ autovalidator_lookup(const struct planb *tree, const uint8_t *const addrs[],
             || kernel == &planb_kernel_scalar || !kernel->is_available()) {
             continue;
         }
-        for (size_t i = 0; i < n; i += STEP) {
-            size_t m = n - i < STEP ? n - i : STEP;
-
-            kernel->lookup(tree, &addrs[i], other, m);
-            for (size_t j = 0; j < m; j++) {
-                if (other[j] != values[i + j]) {
-                    /* The first few say all. */
-                    if (atomic_fetch_add(&n_errors, 1) < 10) {
-                        report(kernel, addrs[i + j], other[j], values[i + j]);
-                    }
-                    break;
+        kernel->lookup(tree, addrs, other, n);
+        for (size_t i = 0; i < n; i++) {
+            if (other[i] != values[i]) {
+                /* The first few say all. */
+                if (atomic_fetch_add(&n_errors, 1) < 10) {
+                    report(kernel, addrs[i], other[i], values[i]);
                 }
+                break;
             }
         }
+    }
+}
+
+static void
+autovalidator_lookup(const struct planb *tree, const uint8_t *const addrs[],
+                     uint32_t values[], size_t n)
+{
+    for (size_t i = 0; i < n; i += STEP) {
+        validate(tree, &addrs[i], &values[i], n - i < STEP ? n - i : STEP);
+    }
+}
+
+static uint32_t
+autovalidator_lookup_one(const struct planb *tree, const uint8_t *addr)
+{
+    uint32_t value;
+
+    validate(tree, &addr, &value, 1);
+    return value;
+}
+
+static void
+autovalidator_lookup_strided(const struct planb *tree, const uint8_t *addrs,
+                             size_t stride, uint32_t values[], size_t n)
+{
+    const uint8_t *pointers[STEP];
+
+    for (size_t i = 0; i < n; i += STEP) {
+        size_t m = n - i < STEP ? n - i : STEP;
+
+        for (size_t j = 0; j < m; j++) {
+            pointers[j] = addrs + (i + j) * stride;
+        }
+        validate(tree, pointers, &values[i], m);
     }
 }
 
@@ -84,5 +116,6 @@ planb_autovalidator_errors(void)
 }
 
 const struct planb_kernel planb_kernel_autovalidator = {
-    "autovalidator", autovalidator_is_available, autovalidator_lookup
+    "autovalidator", autovalidator_is_available, autovalidator_lookup_one,
+    autovalidator_lookup, autovalidator_lookup_strided
 };

@@ -230,7 +230,8 @@ struct planb_compiler {
     /* What an update has copied already. */
     uint32_t own_page;          /* Index of a page. */
     uint32_t own_table;         /* Index of a root entry. */
-    uint32_t own_table2;        /* Index of an entry of 'own_table'. */
+    struct planb_block own_next[PLANB_MAX_TABLES]; /* What tables below that
+                                                    * cover, by depth. */
 };
 
 /* Creates and returns a compiler, or a null pointer if memory is short.  If
@@ -324,7 +325,7 @@ make_other(struct planb_compiler *c, size_t n_lines,
     if (error) {
         return error;
     }
-    *raw = make_raw(line, PLANB_OTHER, 0);
+    *raw = make_raw(line, PLANB_OTHER, PLANB_LEAF_ANSWERS);
 
     other = planb_arena_line(c->arena, line);
     memset(other, 0, PLANB_LINE);
@@ -463,15 +464,42 @@ build_bt(struct planb_compiler *c, bool lower, const uint64_t ends[],
     return 0;
 }
 
+/* Returns the number of lines of a leaf with 'size' answers. */
+static size_t
+leaf_n_lines(size_t size)
+{
+    return size * 2 * sizeof(uint32_t) / PLANB_LINE;
+}
+
+/* Fills a leaf with the first 'n' of the intervals of which there are
+ * 'n_ends' all together.  'size' is the number of answers that it has room
+ * for. */
+static void
+fill_leaf(uint32_t leaf[], size_t size, const uint64_t ends[],
+          const uint32_t raws[], size_t n, size_t n_ends)
+{
+    for (size_t i = 0; i < size; i++) {
+        size_t j = i < n ? i : n - 1;
+
+        leaf[i] = (i < size - 1 && j < n_ends - 1
+                   ? planb_key(ends[j]) : UINT32_MAX);
+        leaf[size + i] = raws[j];
+    }
+}
+
 /* Makes a tree of leaves and inner nodes of 'n_ends' intervals and stores the
  * answer that leads to it in '*raw'. */
 static int
 build_nodes(struct planb_compiler *c, const uint64_t ends[],
             const uint32_t raws[], size_t n_ends, uint32_t *raw)
 {
-    enum { FANOUT = PLANB_INNER_KEYS + 1, LEAF_FANOUT = PLANB_LEAF_KEYS + 1 };
-    size_t n = div_round_up(n_ends, LEAF_FANOUT);
-    size_t span = LEAF_FANOUT;
+    enum { FANOUT = PLANB_INNER_KEYS + 1 };
+    size_t size = (n_ends > PLANB_LEAF_ANSWERS
+                   && n_ends <= PLANB_LEAF_MAX_ANSWERS
+                   ? PLANB_LEAF_MAX_ANSWERS : PLANB_LEAF_ANSWERS);
+    size_t n_lines = leaf_n_lines(size);
+    size_t n = div_round_up(n_ends, size);
+    size_t span = size;
     unsigned int n_levels = 1;
 
     if (n > c->allocated_bases) {
@@ -490,23 +518,18 @@ build_nodes(struct planb_compiler *c, const uint64_t ends[],
         uint32_t line;
         int error;
 
-        error = planb_arena_alloc(c->arena, n_siblings, &line);
+        error = planb_arena_alloc(c->arena, n_siblings * n_lines, &line);
         if (error) {
             return error;
         }
-        c->bases[first / FANOUT] = make_raw(line, PLANB_LEAF, n_siblings - 1);
+        c->bases[first / FANOUT] = make_raw(line, PLANB_LEAF, size);
         for (size_t i = 0; i < n_siblings; i++) {
-            uint32_t *keys = planb_arena_line(c->arena, line + i);
-            uint32_t *answers = &keys[LEAF_FANOUT];
-            size_t start = (first + i) * LEAF_FANOUT;
+            size_t start = (first + i) * size;
+            size_t left = n_ends - start;
 
-            for (size_t k = 0; k < LEAF_FANOUT; k++) {
-                size_t j = start + k < n_ends ? start + k : n_ends - 1;
-
-                keys[k] = (k < PLANB_LEAF_KEYS && j < n_ends - 1
-                           ? planb_key(ends[j]) : UINT32_MAX);
-                answers[k] = raws[j];
-            }
+            fill_leaf(planb_arena_line(c->arena, line + i), size,
+                      &ends[start], &raws[start], left < size ? left : size,
+                      left);
         }
     }
     while (n > 1) {
@@ -534,8 +557,7 @@ build_nodes(struct planb_compiler *c, const uint64_t ends[],
                 memcpy(&keys[PLANB_INNER_KEYS], &c->bases[first + i],
                        sizeof *c->bases);
             }
-            c->bases[first / FANOUT] = make_raw(line, PLANB_INNER,
-                                                n_siblings - 1);
+            c->bases[first / FANOUT] = make_raw(line, PLANB_INNER, 0);
         }
         span *= FANOUT;
         n_levels++;
@@ -558,14 +580,16 @@ size_of_slot(unsigned int shift)
 static size_t
 cost_of_search(size_t n)
 {
-    size_t n_lines = div_round_up(n, PLANB_LEAF_KEYS + 1);
-    size_t cost = n * PLANB_STEP_BYTES;
+    size_t n_lines = div_round_up(n, PLANB_LEAF_ANSWERS);
+    size_t cost = n_lines * PLANB_LINE + n * PLANB_LEAF_COST;
 
-    while (n_lines > 1) {
-        cost += n_lines * PLANB_LINE + n * PLANB_STEP_BYTES;
-        n_lines = div_round_up(n_lines, PLANB_INNER_KEYS + 1);
+    if (n > PLANB_LEAF_MAX_ANSWERS) {
+        do {
+            n_lines = div_round_up(n_lines, PLANB_INNER_KEYS + 1);
+            cost += n_lines * PLANB_LINE + n * PLANB_INNER_COST;
+        } while (n_lines > 1);
     }
-    return cost + PLANB_LINE;
+    return cost;
 }
 
 /* Returns what it costs, in bytes, to cut the 'n' intervals that end at 'ends'
@@ -587,9 +611,9 @@ cost_of_stride(const uint64_t ends[], size_t n, unsigned int shift,
             n_slot++;
         }
         i += i < n - 1 && ends[i] == slot;
-        if (n_slot > PLANB_LEAF_KEYS + 1 && nested) {
+        if (n_slot > PLANB_LEAF_MAX_ANSWERS && nested) {
             /* Whatever is below, it will have found a good stride. */
-            cost += n_slot * (8 + PLANB_STEP_BYTES);
+            cost += n_slot * PLANB_TABLE_COST;
         } else if (n_slot > 1) {
             cost += cost_of_search(n_slot);
         }
@@ -611,8 +635,8 @@ choose_stride(const uint64_t ends[], size_t n, unsigned int shift,
     if (last > PLANB_MAX_STRIDE) {
         last = PLANB_MAX_STRIDE;
     }
-    if (last > shift) {
-        last = shift;
+    if (last > shift - PLANB_KEY_SHIFT) {
+        last = shift - PLANB_KEY_SHIFT;
     }
     *best_cost = SIZE_MAX;
     for (unsigned int stride = first; stride <= last; stride++) {
@@ -650,14 +674,18 @@ build_search(struct planb_compiler *c, const uint64_t ends[],
     return build_nodes(c, ends, raws, n, raw);
 }
 
-/* Makes a table of kind PLANB_TABLE for the 'c->n' intervals in 'c', which
- * cover the 1 << 'shift' addresses from 'first' on. */
+static int build_range(struct planb_compiler *, uint64_t ends[],
+                       uint32_t raws[], size_t n, uint64_t first,
+                       unsigned int shift, int depth, uint32_t *raw);
+
+/* Makes a table of kind PLANB_TABLE for 'n' intervals, which cover the 1 <<
+ * 'shift' addresses from 'first' on.  Its slots are 'depth' tables deep. */
 static int
-build_table2(struct planb_compiler *c, uint64_t first, unsigned int shift,
-             unsigned int stride, uint32_t *raw)
+build_next_table(struct planb_compiler *c, uint64_t ends[], uint32_t raws[],
+                 uint64_t first, unsigned int shift, unsigned int stride,
+                 int depth, uint32_t *raw)
 {
     uint64_t size = size_of_slot(shift - stride);
-    uint64_t last = first + (size - 1);
     size_t shared = SIZE_MAX;
     uint32_t *table;
     uint32_t line;
@@ -668,45 +696,63 @@ build_table2(struct planb_compiler *c, uint64_t first, unsigned int shift,
     if (error) {
         return error;
     }
-    *raw = make_raw(line, PLANB_TABLE, PLANB_MAX_STRIDE - stride);
+    *raw = make_raw(line, PLANB_TABLE, 64 - stride);
     table = planb_arena_line(c->arena, line);
-    for (size_t slot = 0; slot < (size_t) 1 << stride; slot++, last += size) {
+    for (size_t slot = 0; slot < (size_t) 1 << stride; slot++, first += size) {
+        uint64_t last = first + (size - 1);
         size_t start = i;
 
-        while (c->ends[i] < last) {
+        while (ends[i] < last) {
             i++;
         }
 
         /* What is in two slots must be there twice, so that an update of one
          * can dispose of its own. */
         error = (start == shared
-                 ? copy_value(c, c->raws[start], &c->raws[start]) : 0);
+                 ? copy_value(c, raws[start], &raws[start]) : 0);
         if (!error) {
-            error = build_search(c, &c->ends[start], &c->raws[start],
-                                 i - start + 1, &table[slot]);
+            error = build_range(c, &ends[start], &raws[start], i - start + 1,
+                                first, shift - stride, depth, &table[slot]);
         }
         if (error) {
             return error;
         }
         shared = i;
-        i += c->ends[i] == last;
+        i += ends[i] == last;
     }
     return 0;
 }
 
-enum slot {
-    SLOT_SMALL,                 /* Everything: always a B+ tree. */
-    SLOT_TABLE,                 /* Of a table. */
-    SLOT_TABLE2                 /* Of a second table: not a third one. */
-};
+/* Makes what finds the right one of 'n' intervals, the last of which ends with
+ * the 1 << 'shift' addresses from 'first' on or after them.  They are 'depth'
+ * tables deep. */
+static int
+build_range(struct planb_compiler *c, uint64_t ends[], uint32_t raws[],
+            size_t n, uint64_t first, unsigned int shift, int depth,
+            uint32_t *raw)
+{
+    if (n > PLANB_LEAF_ANSWERS && depth < PLANB_MAX_TABLES
+        && shift > PLANB_KEY_SHIFT) {
+        size_t cost;
+        unsigned int stride = choose_stride(ends, n, shift,
+                                            depth + 1 < PLANB_MAX_TABLES,
+                                            &cost);
+
+        if (cost < cost_of_search(n)) {
+            return build_next_table(c, ends, raws, first, shift, stride,
+                                    depth + 1, raw);
+        }
+    }
+    return build_search(c, ends, raws, n, raw);
+}
 
 /* Compiles the intervals of 'c->sweep' from '**ivp' on, as far as they are
  * among the 1 << 'shift' addresses (in the upper half) from 'first' on, and
  * stores the answer in '*raw'.  Moves '*ivp' past the intervals that end
- * there. */
+ * there.  They are 'depth' tables deep; if none, the answer is a B+ tree. */
 static int
 build_slot(struct planb_compiler *c, const struct interval **ivp,
-           uint64_t first, unsigned int shift, enum slot slot, uint32_t *raw)
+           uint64_t first, unsigned int shift, int depth, uint32_t *raw)
 {
     uint64_t last = first + (UINT64_MAX >> (64 - shift));
     const struct interval *iv = *ivp;
@@ -757,7 +803,7 @@ build_slot(struct planb_compiler *c, const struct interval **ivp,
             }
         }
 
-        if (end == last && !c->n && slot != SLOT_SMALL) {
+        if (end == last && !c->n && depth) {
             *ivp = iv;
             return 0;
         }
@@ -772,19 +818,10 @@ build_slot(struct planb_compiler *c, const struct interval **ivp,
     }
     *ivp = iv;
 
-    if (slot == SLOT_SMALL) {
+    if (!depth) {
         return build_bt(c, false, c->ends, c->raws, c->n, raw);
     }
-    if (c->n > PLANB_LEAF_KEYS + 1 && slot == SLOT_TABLE) {
-        size_t table_cost;
-        unsigned int stride = choose_stride(c->ends, c->n, shift, false,
-                                            &table_cost);
-
-        if (table_cost < cost_of_search(c->n)) {
-            return build_table2(c, first, shift, stride, raw);
-        }
-    }
-    return build_search(c, c->ends, c->raws, c->n, raw);
+    return build_range(c, c->ends, c->raws, c->n, first, shift, depth, raw);
 }
 
 /* Makes a table for the /16 from 'hi' on, and stores its root entry in
@@ -805,7 +842,7 @@ build_table(struct planb_compiler *c, const struct interval **ivp,
     *entry = line * PLANB_LINE + (64 - stride);
     table = planb_arena_line(c->arena, line);
     for (size_t i = 0; i < (size_t) 1 << stride; i++) {
-        error = build_slot(c, ivp, hi, shift, SLOT_TABLE, &table[i]);
+        error = build_slot(c, ivp, hi, shift, 1, &table[i]);
         if (error) {
             return error;
         }
@@ -1029,7 +1066,7 @@ build_all(struct planb_compiler *c, size_t n, size_t n_lines,
     if (n >= PLANB_MIN_ROOT) {
         error = build_root(c);
     } else {
-        error = build_slot(c, &iv, 0, 64, SLOT_SMALL, &top->small);
+        error = build_slot(c, &iv, 0, 64, 0, &top->small);
     }
     if (error) {
         planb_arena_disown(c->arena);
@@ -1122,37 +1159,67 @@ walk_value(struct walk *w, uint32_t value)
     w->last_value = value;
 }
 
+static void walk(struct walk *, uint32_t raw);
+
+/* Walks over the leaf or the inner node that 'raw' leads to, except that it
+ * leaves the lines of that itself alone. */
+static void
+walk_node(struct walk *w, uint32_t raw)
+{
+    const uint32_t *words = planb_arena_line(w->arena, planb_raw_line(raw));
+
+    if (planb_raw_kind(raw) == PLANB_INNER) {
+        uint32_t child = words[PLANB_INNER_KEYS];
+        size_t n = 0;
+
+        do {
+            walk_node(w, child + n * PLANB_LINE);
+        } while (words[n++] != UINT32_MAX && n <= PLANB_INNER_KEYS);
+        walk_run(w, child, n);
+    } else {
+        unsigned int size = planb_raw_aux(raw);
+
+        for (unsigned int i = 0; i < size; i++) {
+            walk(w, words[size + i]);
+        }
+    }
+}
+
 static void
 walk(struct walk *w, uint32_t raw)
 {
     const uint32_t *words = planb_arena_line(w->arena, planb_raw_line(raw));
-    unsigned int n_lines = planb_raw_aux(raw) + 1;
+    const struct planb_other *other = (const void *) words;
+    unsigned int stride;
 
     if (!(raw & PLANB_INDIRECT)) {
         walk_value(w, raw);
-    } else if (planb_raw_kind(raw) == PLANB_TABLE) {
-        unsigned int stride = PLANB_MAX_STRIDE - planb_raw_aux(raw);
-
+        return;
+    }
+    switch (planb_raw_kind(raw)) {
+    case PLANB_TABLE:
+        stride = planb_raw_stride(raw);
         for (size_t i = 0; i < (size_t) 1 << stride; i++) {
             walk(w, words[i]);
         }
         walk_run(w, raw, table_n_lines(stride));
-    } else if (planb_raw_kind(raw) == PLANB_INNER) {
-        for (unsigned int i = 0; i < n_lines; i++) {
-            walk(w, words[i * (PLANB_INNER_KEYS + 1) + PLANB_INNER_KEYS]);
-        }
-        walk_run(w, raw, n_lines);
-    } else if (planb_raw_kind(raw) == PLANB_LEAF) {
-        for (unsigned int i = 0; i < n_lines; i++) {
-            for (int j = PLANB_LEAF_KEYS + 1; j < PLANB_LINE / 4; j++) {
-                walk(w, words[i * (PLANB_LINE / 4) + j]);
-            }
-        }
-        walk_run(w, raw, n_lines);
-    } else if (raw != w->last_other) {
-        /* The last answer of a leaf may be there more than once. */
-        const struct planb_other *other = (const void *) words;
+        break;
 
+    case PLANB_INNER:
+        walk_node(w, raw);
+        walk_run(w, raw, 1);
+        break;
+
+    case PLANB_LEAF:
+        walk_node(w, raw);
+        walk_run(w, raw, leaf_n_lines(planb_raw_aux(raw)));
+        break;
+
+    default:
+        /* The last answer of a leaf may be there more than once. */
+        if (raw == w->last_other) {
+            break;
+        }
         if (!other->n_levels) {
             walk_value(w, other->value);
         } else {
@@ -1163,6 +1230,7 @@ walk(struct walk *w, uint32_t raw)
         }
         walk_run(w, raw, other->n_lines);
         w->last_other = raw;
+        break;
     }
 }
 
@@ -1206,6 +1274,12 @@ static uint32_t *
 table_entries(const struct planb_compiler *c, uint32_t entry)
 {
     return planb_arena_line(c->arena, entry / PLANB_LINE);
+}
+
+static uint32_t *
+next_entries(const struct planb_compiler *c, uint32_t raw)
+{
+    return planb_arena_line(c->arena, planb_raw_line(raw));
 }
 
 /* Makes page 'page' one that is not in any tree yet. */
@@ -1262,25 +1336,27 @@ own_table(struct planb_compiler *c, uint32_t slot)
     error = copy_run(c, table_n_lines(stride), &offset);
     *entry = offset + (64 - stride);
     c->own_table = slot;
-    c->own_table2 = UINT32_MAX;
     return error;
 }
 
-/* And for the second table at '*raw', which is in entry 'i' of the first
- * one. */
+/* And for the table at '*raw', 'depth' tables deep, which covers the first
+ * 'plen' bits of 'hi'. */
 static int
-own_table2(struct planb_compiler *c, uint32_t i, uint32_t *raw)
+own_next_table(struct planb_compiler *c, int depth, uint64_t hi,
+               unsigned int plen, uint32_t *raw)
 {
-    uint32_t aux = planb_raw_aux(*raw);
+    struct planb_block *own = &c->own_next[depth];
     uint32_t offset = *raw & PLANB_OFFSET_MASK;
     int error;
 
-    if (c->own_table2 == i) {
+    hi &= ~planb_host_hi(plen);
+    if (own->plen == plen && own->hi == hi) {
         return 0;
     }
-    error = copy_run(c, table_n_lines(PLANB_MAX_STRIDE - aux), &offset);
-    *raw = PLANB_TABLE | offset | aux;
-    c->own_table2 = i;
+    error = copy_run(c, table_n_lines(planb_raw_stride(*raw)), &offset);
+    *raw = PLANB_TABLE | offset | planb_raw_aux(*raw);
+    own->plen = plen;
+    own->hi = hi;
     return error;
 }
 
@@ -1293,7 +1369,8 @@ planb_update_begin(struct planb_compiler *c, struct planb_arena *arena,
     planb_arena_begin(arena);
     c->arena = arena;
     c->top = top;
-    c->own_page = c->own_table = c->own_table2 = UINT32_MAX;
+    c->own_page = c->own_table = UINT32_MAX;
+    memset(c->own_next, 0, sizeof c->own_next);
 }
 
 /* Counts a change of the prefix 'block'.  To be called once for each change,
@@ -1325,30 +1402,28 @@ planb_update_widen(struct planb_compiler *c, struct planb_block *block)
         block->plen = PLANB_ROOT_BITS;
     } else {
         unsigned int plen = PLANB_ROOT_BITS + planb_root_stride(entry);
+        uint32_t raw = table_entries(c, entry)[(block->hi << PLANB_ROOT_BITS)
+                                               >> (entry & 63)];
 
+        while (block->plen > plen && planb_raw_kind(raw) == PLANB_TABLE) {
+            uint64_t rest = block->hi << plen;
+
+            plen += planb_raw_stride(raw);
+            raw = next_entries(c, raw)[rest >> planb_raw_aux(raw)];
+        }
         if (block->plen > plen) {
-            uint32_t *table = table_entries(c, entry);
-            uint32_t raw = table[(block->hi << PLANB_ROOT_BITS)
-                                 >> (entry & 63)];
-
-            if (planb_raw_kind(raw) == PLANB_TABLE) {
-                plen += PLANB_MAX_STRIDE - planb_raw_aux(raw);
-            }
-            if (block->plen > plen) {
-                block->plen = plen;
-            }
+            block->plen = plen;
         }
     }
     block->hi &= ~planb_host_hi(block->plen);
     return true;
 }
 
-/* Builds the slots of 'block', which are 1 << 'shift' each, in 'table', of
- * which the first has index 'i', anew. */
+/* Builds the slots of 'block', which are 1 << 'shift' each and 'depth' tables
+ * deep, anew.  'raw' is the first of them. */
 static int
 update_slots(struct planb_compiler *c, const struct planb_block *block,
-             unsigned int shift, enum slot slot, uint32_t table[], size_t i,
-             struct walk *w)
+             unsigned int shift, int depth, uint32_t *raw, struct walk *w)
 {
     const struct interval *iv = c->sweep.intervals;
     uint64_t last = block->hi | planb_host_hi(block->plen);
@@ -1357,12 +1432,12 @@ update_slots(struct planb_compiler *c, const struct planb_block *block,
     for (;;) {
         int error;
 
-        walk(w, table[i]);
-        error = build_slot(c, &iv, hi, shift, slot, &table[i]);
+        walk(w, *raw);
+        error = build_slot(c, &iv, hi, shift, depth, raw);
         if (error) {
             return error;
         }
-        i++;
+        raw++;
         hi += size_of_slot(shift) - 1;
         if (hi == last) {
             return 0;
@@ -1414,9 +1489,9 @@ update_intervals(struct planb_compiler *c, const struct planb_block *block,
 {
     uint32_t slot = block->hi >> (64 - PLANB_ROOT_BITS);
     unsigned int plen;
-    uint32_t entry, i;
-    uint32_t *table;
-    uint64_t rest;
+    uint32_t entry;
+    uint32_t *raw;
+    int depth = 1;
     int error;
 
     error = own_page(c, slot / PLANB_PAGE_SIZE);
@@ -1426,28 +1501,19 @@ update_intervals(struct planb_compiler *c, const struct planb_block *block,
         }
         error = own_table(c, slot);
     }
-    if (error) {
-        return error;
-    }
 
     entry = *root_entry(c, slot);
-    table = table_entries(c, entry);
     plen = PLANB_ROOT_BITS + planb_root_stride(entry);
-    i = (block->hi << PLANB_ROOT_BITS) >> (entry & 63);
-    if (block->plen <= plen) {
-        return update_slots(c, block, 64 - plen, SLOT_TABLE, table, i, w);
-    }
+    raw = &table_entries(c, entry)[(block->hi << PLANB_ROOT_BITS)
+                                   >> (entry & 63)];
+    while (!error && block->plen > plen) {
+        uint64_t rest = block->hi << plen;
 
-    error = own_table2(c, i, &table[i]);
-    if (error) {
-        return error;
+        error = own_next_table(c, depth++, block->hi, plen, raw);
+        plen += planb_raw_stride(*raw);
+        raw = &next_entries(c, *raw)[rest >> planb_raw_aux(*raw)];
     }
-    rest = block->hi << plen;
-    plen += PLANB_MAX_STRIDE - planb_raw_aux(table[i]);
-    return update_slots(
-        c, block, 64 - plen, SLOT_TABLE2,
-        planb_arena_line(c->arena, planb_raw_line(table[i])),
-        (rest >> (64 - PLANB_MAX_STRIDE)) >> planb_raw_aux(table[i]), w);
+    return error ? error : update_slots(c, block, 64 - plen, depth, raw, w);
 }
 
 /* Returns the value at address 'hi':'lo', less the default value. */
@@ -1455,13 +1521,16 @@ static uint32_t
 look_up(const struct planb_compiler *c, uint64_t hi, uint64_t lo)
 {
     uint32_t entry = *root_entry(c, hi >> (64 - PLANB_ROOT_BITS));
+    uint32_t rest = planb_table1_rest(entry, hi);
     struct planb tree = { .lines = c->arena->lines };
+    uint32_t raw = planb_table1(&tree, entry, hi);
     uint8_t addr[16];
-    uint32_t raw;
 
+    for (int i = 1; i < PLANB_MAX_TABLES; i++) {
+        raw = planb_next_table(&tree, raw, &rest);
+    }
     planb_put_be64(addr, hi);
     planb_put_be64(addr + 8, lo);
-    raw = planb_table2(&tree, entry, planb_table1(&tree, entry, hi), hi);
     return planb_resolve(&tree, raw, addr);
 }
 

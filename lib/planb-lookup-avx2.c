@@ -47,15 +47,6 @@ count_bt(const uint64_t keys[8], uint64_t key)
         _mm256_movemask_epi8(_mm256_packs_epi32(a, b))) / 4;
 }
 
-static inline TARGET __m256i
-broadcast(const void *key)
-{
-    int32_t k;
-
-    memcpy(&k, key, sizeof k);
-    return _mm256_set1_epi32(k);
-}
-
 /* Compares the eight keys at 'keys' with 'k': all ones where a key is not
  * less. */
 static inline TARGET __m256i
@@ -66,30 +57,21 @@ compare8(const uint32_t keys[8], __m256i k)
     return _mm256_cmpeq_epi32(_mm256_max_epu32(e, k), e);
 }
 
-/* Keys are in order, so the ones that are less come before the first that is
- * not.  The eighth word of a leaf is padding, which is never less. */
 static inline TARGET unsigned int
-count_leaf(const uint32_t node[8], const void *key)
+search_node(const uint32_t node[16], const uint32_t *key)
 {
-    return __builtin_ctz(_mm256_movemask_ps(
-        _mm256_castsi256_ps(compare8(node, broadcast(key)))));
-}
-
-static inline TARGET unsigned int
-count_inner(const uint32_t node[16], const void *key)
-{
-    __m256i k = broadcast(key);
+    __m256i k = _mm256_set1_epi32((int32_t) *key);
     uint32_t a = _mm256_movemask_ps(_mm256_castsi256_ps(compare8(node, k)));
     uint32_t b = _mm256_movemask_ps(
         _mm256_castsi256_ps(compare8(&node[8], k)));
 
-    /* The last word of the node is not a key. */
     return __builtin_ctz(a | (b | 0x80) << 8);
 }
 
 #include "planb-lookup.h"
 
 const struct planb_kernel planb_kernel_avx2 = {
-    "avx2", avx2_is_available, lookup
+    "avx2", avx2_is_available,
+    lookup_one, lookup, lookup_strided
 };
 #endif

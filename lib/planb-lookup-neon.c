@@ -39,37 +39,28 @@ count_bt(const uint64_t keys[8], uint64_t key)
     return vaddvq_u64(sum);
 }
 
-/* The eighth word of a leaf is padding and never counts. */
+/* Four bits for each key that is not less. */
 static inline unsigned int
-count_leaf(const uint32_t node[8], const void *key)
+search_node(const uint32_t node[16], const uint32_t *key)
 {
     uint32x4_t k = vld1q_dup_u32(key);
-    uint32x4_t a = vcltq_u32(vld1q_u32(&node[0]), k);
-    uint32x4_t b = vcltq_u32(vld1q_u32(&node[4]), k);
+    uint32x4_t a = vcgeq_u32(vld1q_u32(&node[0]), k);
+    uint32x4_t b = vcgeq_u32(vld1q_u32(&node[4]), k);
+    uint32x4_t c = vcgeq_u32(vld1q_u32(&node[8]), k);
+    uint32x4_t d = vcgeq_u32(vld1q_u32(&node[12]), k);
+    uint16x8_t ab = vcombine_u16(vmovn_u32(a), vmovn_u32(b));
+    uint16x8_t cd = vcombine_u16(vmovn_u32(c), vmovn_u32(d));
+    uint8x16_t all = vcombine_u8(vmovn_u16(ab), vmovn_u16(cd));
+    uint64x1_t mask = vreinterpret_u64_u8(
+        vshrn_n_u16(vreinterpretq_u16_u8(all), 4));
 
-    return -vaddvq_u32(vaddq_u32(a, b));
-}
-
-static inline unsigned int
-count_inner(const uint32_t node[16], const void *key)
-{
-    static const uint32_t keys_only[4] = {
-        UINT32_MAX, UINT32_MAX, UINT32_MAX, 0
-    };
-    uint32x4_t k = vld1q_dup_u32(key);
-    uint32x4_t a = vcltq_u32(vld1q_u32(&node[0]), k);
-    uint32x4_t b = vcltq_u32(vld1q_u32(&node[4]), k);
-    uint32x4_t c = vcltq_u32(vld1q_u32(&node[8]), k);
-    uint32x4_t d = vcltq_u32(vld1q_u32(&node[12]), k);
-
-    /* The last word is not a key. */
-    d = vandq_u32(d, vld1q_u32(keys_only));
-    return -vaddvq_u32(vaddq_u32(vaddq_u32(a, b), vaddq_u32(c, d)));
+    return __builtin_ctzll(vget_lane_u64(mask, 0) | UINT64_C(1) << 60) / 4;
 }
 
 #include "planb-lookup.h"
 
 const struct planb_kernel planb_kernel_neon = {
-    "neon", neon_is_available, lookup
+    "neon", neon_is_available,
+    lookup_one, lookup, lookup_strided
 };
 #endif

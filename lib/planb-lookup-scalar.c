@@ -35,39 +35,24 @@ count_bt(const uint64_t keys[8], uint64_t key)
     return count;
 }
 
-/* Numbers of keys that are one less than a power of two suit a binary search
- * without branches. */
+/* A binary search without branches, which fits numbers of keys that are one
+ * less than a power of two.  In a small leaf it begins with the padding, which
+ * leads it to the keys. */
 static inline unsigned int
-search7(const uint32_t keys[7], uint32_t key)
+search_node(const uint32_t node[16], const uint32_t *keyp)
 {
-    unsigned int count = (keys[3] < key) * 4;
-
-    count += (keys[count + 1] < key) * 2;
-    return count + (keys[count] < key);
-}
-
-static inline unsigned int
-count_leaf(const uint32_t node[8], const void *key_)
-{
-    uint32_t key;
-
-    memcpy(&key, key_, sizeof key);
-    return search7(node, key);
-}
-
-static inline unsigned int
-count_inner(const uint32_t node[16], const void *key_)
-{
+    uint32_t key = *keyp;
     unsigned int count;
-    uint32_t key;
 
-    memcpy(&key, key_, sizeof key);
     count = (node[7] < key) * 8;
-    return count + search7(&node[count], key);
+    count += (node[count + 3] < key) * 4;
+    count += (node[count + 1] < key) * 2;
+    return count + (node[count] < key);
 }
 
 #include "planb-lookup.h"
 
 const struct planb_kernel planb_kernel_scalar = {
-    "scalar", scalar_is_available, lookup
+    "scalar", scalar_is_available,
+    lookup_one, lookup, lookup_strided
 };

@@ -57,29 +57,10 @@ compare8(const uint32_t keys[8], __m128i k)
                            _mm_cmpeq_epi32(_mm_max_epu32(b, k), b));
 }
 
-static inline TARGET __m128i
-broadcast(const void *key)
-{
-    int32_t k;
-
-    memcpy(&k, key, sizeof k);
-    return _mm_set1_epi32(k);
-}
-
-/* Keys are in order, so the ones that are less come before the first that is
- * not.  The eighth word of a leaf is padding, which is never less. */
 static inline TARGET unsigned int
-count_leaf(const uint32_t node[8], const void *key)
+search_node(const uint32_t node[16], const uint32_t *key)
 {
-    __m128i c = compare8(node, broadcast(key));
-
-    return (unsigned int) __builtin_ctz(_mm_movemask_epi8(c)) / 2;
-}
-
-static inline TARGET unsigned int
-count_inner(const uint32_t node[16], const void *key)
-{
-    __m128i k = broadcast(key);
+    __m128i k = _mm_set1_epi32((int32_t) *key);
     __m128i c = _mm_packs_epi16(compare8(node, k), compare8(&node[8], k));
 
     return __builtin_ctz(_mm_movemask_epi8(c) | 0x8000);
@@ -88,6 +69,7 @@ count_inner(const uint32_t node[16], const void *key)
 #include "planb-lookup.h"
 
 const struct planb_kernel planb_kernel_sse42 = {
-    "sse4.2", sse42_is_available, lookup
+    "sse4.2", sse42_is_available,
+    lookup_one, lookup, lookup_strided
 };
 #endif

@@ -18,10 +18,17 @@
  *
  *     - TARGET, the attribute that allows its instructions.
  *
- *     - count_bt(node, key), count_inner(node, key) and count_leaf(node, key),
- *       which return how many keys of a node of a B+ tree (eight of 64 bits),
- *       a PLANB_INNER (15 of 32 bits) and a PLANB_LEAF (seven) are less than
- *       the key.
+ *     - count_bt(node, key), which returns how many of the eight 64-bit keys
+ *       of a line of a B+ tree are less than 'key'.
+ *
+ *     - search_node(node, key), which returns the number of the first of 16
+ *       32-bit words that is not less than the key that 'key' points to, or 15
+ *       if there is none.  In a PLANB_INNER, the last word is not a key.  In a
+ *       small PLANB_LEAF, the first half ends with padding, which nothing is
+ *       greater than, and the second half does not matter.
+ *
+ *     - next_tables(tree, values, g), if it defines NEXT_TABLES, which does
+ *       what the function below of that name does.
  *
  * A batch goes through the steps together, GROUP addresses at a time: their
  * loads do not depend on one another, so their latencies overlap.  Addresses
@@ -32,82 +39,99 @@
  * Each step prefetches what the next one reads.  The CPU looks some ten
  * addresses ahead by itself, and a miss takes longer than that. */
 
-#define GROUP 64
+#include "planb-lookup-private.h"
 
-/* Addresses that go through the tables together.  If all answers are there,
- * as with addresses that nobody uses, they are done. */
-#define BLOCK 8
-
-/* Where a group is. */
-struct group {
-    uint64_t his[GROUP];        /* Upper halves of the addresses. */
-    uint32_t raws[GROUP];       /* Answers so far. */
-
-    /* Positions of the addresses whose answers are not values yet, and of
-     * those among them that are to go through an inner node next. */
-    uint32_t leaves[GROUP];
-    uint32_t inner[GROUP];
-    uint32_t n_leaves, n_inner;
-};
-
-/* The key of address 'i', in a way that leaves no instructions to execute. */
-static inline const void *
-key_of(const struct group *g, size_t i)
+/* The step through a leaf. */
+static ALWAYS_INLINE uint32_t
+step_leaf(const struct planb *tree, uint32_t raw, const uint32_t *key)
 {
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    return (const char *) &g->his[i] + PLANB_KEY_SHIFT / 8;
-#else
-    return (const char *) &g->his[i] + (64 - 32 - PLANB_KEY_SHIFT) / 8;
-#endif
+    const uint32_t *node = planb_line(tree, raw);
+
+    return node[planb_raw_aux(raw) + search_node(node, key)];
 }
 
-/* Takes the 'n' addresses in 'addrs', which are those from 'first' on in 'g',
- * through the tables. */
-static inline TARGET __attribute__((always_inline)) void
-search_tables(const struct planb *tree, const uint8_t *const addrs[],
-              uint32_t values[], struct group *g, size_t first, size_t n)
+/* The step through an inner node. */
+static ALWAYS_INLINE uint32_t
+step_inner(const struct planb *tree, uint32_t raw, const uint32_t *key)
 {
+    const uint32_t *node = planb_line(tree, raw);
+
+    return node[PLANB_INNER_KEYS] + search_node(node, key) * PLANB_LINE;
+}
+
+/* Takes the 'n' addresses from 'first' on, at most BLOCK, through the first
+ * table. */
+static ALWAYS_INLINE void
+first_table(const struct planb *tree, const struct input *in,
+            uint32_t values[], struct group *g, size_t first, size_t n)
+{
+    uint32_t default_value = tree->default_value;
     uint32_t entries[BLOCK] = { 0 };
-    uint64_t his[BLOCK] = { 0 };
     uint32_t raws[BLOCK] = { 0 };
+    uint64_t his[BLOCK] = { 0 };
     uint32_t all = 0;
 
 #pragma GCC unroll 8
     for (size_t i = 0; i < n; i++) {
-        his[i] = planb_get_be64(addrs[i]);
+        his[i] = planb_get_be64(get_addr(in, first + i));
         PLANB_OPAQUE(his[i]);
         entries[i] = planb_root_entry(tree, his[i]);
         raws[i] = planb_table1(tree, entries[i], his[i]);
         PLANB_OPAQUE(raws[i]);
         all |= raws[i];
-        values[i] = raws[i] + tree->default_value;
+        values[first + i] = raws[i] + default_value;
     }
     if (all & PLANB_INDIRECT) {
-        uint32_t n_leaves = g->n_leaves;
-        uint32_t n_inner = g->n_inner;
-
 #pragma GCC unroll 8
-        for (size_t i = 0; i < n; i++) {
-            uint32_t raw = planb_table2(tree, entries[i], raws[i], his[i]);
+        for (size_t i = 0; i < BLOCK; i++) {
+            size_t slot = g->n_slots + i;
+            uint32_t rest = planb_table1_rest(entries[i], his[i]);
 
-            values[i] = raw + tree->default_value;
-            g->his[first + i] = his[i];
-            g->raws[first + i] = raw;
+            g->keys[slot] = planb_key(his[i]);
+            g->rests[slot] = rest;
+            g->raws[slot] = raws[i];
+            g->positions[slot] = first + i;
             __builtin_prefetch(tree->lines
-                               + (raw & PLANB_OFFSET_MASK & -(raw >> 31)));
-            g->leaves[n_leaves] = first + i;
-            n_leaves += raw >> 31;
-            g->inner[n_inner] = first + i;
-            n_inner += raw >= PLANB_INNER;
+                               + planb_next_offset(raws[i], rest));
         }
-        g->n_leaves = n_leaves;
-        g->n_inner = n_inner;
+        g->n_slots += BLOCK;
     }
 }
 
-/* Walks from inner nodes to leaves.  Levels are few, and most addresses need
- * one at most. */
-static inline TARGET __attribute__((always_inline)) void
+#ifndef NEXT_TABLES
+/* Takes all slots through the tables that follow, and lists what these do not
+ * have the answers for. */
+static ALWAYS_INLINE void
+next_tables(const struct planb *tree, uint32_t values[], struct group *g)
+{
+    uint32_t default_value = tree->default_value;
+    uint32_t n_leaves = 0;
+    uint32_t n_inner = 0;
+
+    for (uint32_t i = 0; i < g->n_slots; i++) {
+        uint32_t rest = g->rests[i];
+        uint32_t raw = g->raws[i];
+
+        for (int depth = 1; depth < PLANB_MAX_TABLES; depth++) {
+            raw = planb_next_table(tree, raw, &rest);
+        }
+        if (g->positions[i] < g->n_addrs) {
+            values[g->positions[i]] = raw + default_value;
+        }
+        g->raws[i] = raw;
+        __builtin_prefetch(planb_line(tree, raw & ((int32_t) raw >> 31)));
+        g->leaves[n_leaves] = i;
+        n_leaves += raw >> 31;
+        g->inner[n_inner] = i;
+        n_inner += raw >= PLANB_INNER;
+    }
+    g->n_leaves = n_leaves;
+    g->n_inner = n_inner;
+}
+#endif
+
+/* Walks from inner nodes to leaves.  Levels are few. */
+static ALWAYS_INLINE void
 search_inner(const struct planb *tree, struct group *g)
 {
     uint32_t n = g->n_inner;
@@ -118,9 +142,7 @@ search_inner(const struct planb *tree, struct group *g)
 #pragma GCC unroll 4
         for (uint32_t i = 0; i < n; i++) {
             uint32_t j = g->inner[i];
-            const uint32_t *node = planb_line(tree, g->raws[j]);
-            uint32_t raw = (node[PLANB_INNER_KEYS]
-                            + count_inner(node, key_of(g, j)) * PLANB_LINE);
+            uint32_t raw = step_inner(tree, g->raws[j], &g->keys[j]);
 
             g->raws[j] = raw;
             __builtin_prefetch(planb_line(tree, raw));
@@ -131,53 +153,88 @@ search_inner(const struct planb *tree, struct group *g)
     } while (n);
 }
 
-/* A group of 'n' addresses in a tree with a root. */
-static inline TARGET __attribute__((always_inline)) void
-lookup_group(const struct planb *tree, const uint8_t *const addrs[],
-             uint32_t values[], size_t n)
+/* Takes slots through leaves. */
+static ALWAYS_INLINE void
+search_leaves(const struct planb *tree, const struct input *in,
+              uint32_t values[], struct group *g)
 {
-    struct group g;
+    uint32_t default_value = tree->default_value;
+    uint32_t n = g->n_leaves;
     uint32_t all = 0;
-    size_t i;
-
-    g.n_inner = g.n_leaves = 0;
-    for (i = 0; i + BLOCK <= n; i += BLOCK) {
-        search_tables(tree, &addrs[i], &values[i], &g, i, BLOCK);
-    }
-    if (i < n) {
-        search_tables(tree, &addrs[i], &values[i], &g, i, n - i);
-    }
-    if (g.n_inner) {
-        search_inner(tree, &g);
-    }
 
 #pragma GCC unroll 4
-    for (i = 0; i < g.n_leaves; i++) {
-        uint32_t j = g.leaves[i];
-        const uint32_t *node = planb_line(tree, g.raws[j]);
-        uint32_t raw;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t j = g->leaves[i];
+        uint32_t raw = step_leaf(tree, g->raws[j], &g->keys[j]);
 
-        raw = node[PLANB_LEAF_KEYS + 1 + count_leaf(node, key_of(&g, j))];
-        g.raws[j] = raw;
-        values[j] = raw + tree->default_value;
+        values[g->positions[j]] = raw + default_value;
         all |= raw;
     }
-
     if (__builtin_expect(all & PLANB_INDIRECT, 0)) {
-        for (i = 0; i < g.n_leaves; i++) {
-            uint32_t j = g.leaves[i];
+        for (uint32_t i = 0; i < n; i++) {
+            uint32_t j = g->positions[g->leaves[i]];
+            uint32_t raw = values[j] - default_value;
 
-            if (g.raws[j] & PLANB_INDIRECT) {
-                values[j] = (planb_resolve(tree, g.raws[j], addrs[j])
-                             + tree->default_value);
+            if (raw & PLANB_INDIRECT) {
+                values[j] = (planb_resolve(tree, raw, get_addr(in, j))
+                             + default_value);
             }
         }
     }
 }
 
+/* A group of 'n' addresses in a tree with a root. */
+static ALWAYS_INLINE void
+lookup_group(const struct planb *tree, const struct input *in,
+             uint32_t values[], size_t n)
+{
+    struct group g;
+    size_t i;
+
+    g.n_addrs = n;
+    g.n_slots = 0;
+    for (i = 0; i + BLOCK <= n; i += BLOCK) {
+        first_table(tree, in, values, &g, i, BLOCK);
+    }
+    if (i < n) {
+        first_table(tree, in, values, &g, i, n - i);
+    }
+    if (g.n_slots) {
+        next_tables(tree, values, &g);
+        if (g.n_inner) {
+            search_inner(tree, &g);
+        }
+        search_leaves(tree, in, values, &g);
+    }
+}
+
+/* A single address. */
+static TARGET uint32_t
+lookup_one(const struct planb *tree, const uint8_t *addr)
+{
+    uint32_t raw = tree->small;
+
+    if (!raw) {
+        uint64_t hi = planb_get_be64(addr);
+        uint32_t key = planb_key(hi);
+
+        raw = planb_tables(tree, hi);
+        while (raw >= PLANB_INNER) {
+            raw = step_inner(tree, raw, &key);
+        }
+        if (raw & PLANB_INDIRECT) {
+            raw = step_leaf(tree, raw, &key);
+        }
+    }
+    if (__builtin_expect(raw & PLANB_INDIRECT, 0)) {
+        raw = planb_resolve(tree, raw, addr);
+    }
+    return raw + tree->default_value;
+}
+
 /* A group of 'n' addresses in a tree without root. */
-static TARGET void
-lookup_small(const struct planb *tree, const uint8_t *const addrs[],
+static ALWAYS_INLINE void
+lookup_small(const struct planb *tree, const struct input *in,
              uint32_t values[], size_t n)
 {
     const struct planb_other *bt = planb_line(tree, tree->small);
@@ -186,7 +243,7 @@ lookup_small(const struct planb *tree, const uint8_t *const addrs[],
     uint32_t pos[GROUP];
 
     for (size_t i = 0; i < n; i++) {
-        keys[i] = planb_get_be64(addrs[i]);
+        keys[i] = planb_get_be64(get_addr(in, i));
         pos[i] = 0;
     }
     for (uint32_t level = 0; level < bt->n_levels; level++) {
@@ -205,9 +262,31 @@ lookup_small(const struct planb *tree, const uint8_t *const addrs[],
 
         memcpy(&raw, lines + pos[i] * 4, sizeof raw);
         if (__builtin_expect(raw & PLANB_INDIRECT, 0)) {
-            raw = planb_resolve(tree, raw, addrs[i]);
+            raw = planb_resolve(tree, raw, get_addr(in, i));
         }
         values[i] = raw + tree->default_value;
+    }
+}
+
+static ALWAYS_INLINE void
+lookup_input(const struct planb *tree, struct input in, uint32_t values[],
+             size_t n)
+{
+    while (n) {
+        size_t m = n < GROUP ? n : GROUP;
+
+        if (tree->small) {
+            lookup_small(tree, &in, values, m);
+        } else {
+            lookup_group(tree, &in, values, m);
+        }
+        if (in.by_pointer) {
+            in.pointers += m;
+        } else {
+            in.addrs += m * in.stride;
+        }
+        values += m;
+        n -= m;
     }
 }
 
@@ -215,16 +294,16 @@ static TARGET void
 lookup(const struct planb *tree, const uint8_t *const addrs[],
        uint32_t values[], size_t n)
 {
-    while (n) {
-        size_t m = n < GROUP ? n : GROUP;
+    struct input in = { .by_pointer = true, .pointers = addrs };
 
-        if (tree->small) {
-            lookup_small(tree, addrs, values, m);
-        } else {
-            lookup_group(tree, addrs, values, m);
-        }
-        addrs += m;
-        values += m;
-        n -= m;
-    }
+    lookup_input(tree, in, values, n);
+}
+
+static TARGET void
+lookup_strided(const struct planb *tree, const uint8_t *addrs, size_t stride,
+               uint32_t values[], size_t n)
+{
+    struct input in = { .addrs = addrs, .stride = stride };
+
+    lookup_input(tree, in, values, n);
 }

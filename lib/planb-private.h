@@ -106,8 +106,9 @@ void planb_rule_to_prefix(const struct planb_rule *, struct planb_prefix *);
  *
  *     - PLANB_TABLE: Answers, indexed by the next bits of the address.
  *
- *     - PLANB_LEAF: Seven 32-bit keys, one word of padding, and eight answers
- *       that are values or of kind PLANB_OTHER.
+ *     - PLANB_LEAF: 32-bit keys and then answers that are values or of kind
+ *       PLANB_OTHER.  Either seven keys, one word of padding, and eight
+ *       answers, or 15 keys, padding, and 16 answers in a line of their own.
  *
  *     - PLANB_INNER: 15 32-bit keys, then the answer for the first child.  The
  *       children are consecutive lines, so that c * 64 more is the answer for
@@ -115,9 +116,8 @@ void planb_rule_to_prefix(const struct planb_rule *, struct planb_prefix *);
  *
  *     - PLANB_OTHER: struct planb_other, for what is rare.
  *
- * The lowest six bits have for a table 16 less the number of bits in its
- * index, and for the first child of an inner node the number of children less
- * one.
+ * The lowest six bits have for a table 64 less the number of bits in its
+ * index, and for leaves the number of words before the answers.
  *
  * Kinds have the order in which comparisons can tell them apart the
  * fastest. */
@@ -137,7 +137,8 @@ void planb_rule_to_prefix(const struct planb_rule *, struct planb_prefix *);
  * an interval is that of its last address.  The children or answers that a key
  * has to its left are those up to it, so a search counts the keys less than
  * the one it looks for.  Padding is UINT32_MAX, which never counts. */
-#define PLANB_LEAF_KEYS 7
+#define PLANB_LEAF_ANSWERS 8
+#define PLANB_LEAF_MAX_ANSWERS 16
 #define PLANB_INNER_KEYS 15
 #define PLANB_KEY_SHIFT 16      /* Bits of the upper half below a key. */
 
@@ -151,8 +152,8 @@ planb_key(uint64_t hi)
  * for what the 32-bit keys are not exact enough for, and for tables too small
  * to deserve more.
  *
- * The beginning is a leaf all of whose answers are the way here again, so that
- * a search needs no case of its own for this.
+ * The beginning is a leaf whose only answer is the way here again, so that a
+ * search needs no case of its own for this.
  *
  * In the B+ tree, interval i ends with address ends[i], inclusively, and the
  * last one ends with UINT64_MAX or whatever is the last that can be asked for.
@@ -169,7 +170,7 @@ planb_key(uint64_t hi)
  * All lines are counted from that of the struct itself. */
 #define PLANB_BT_MAX_LEVELS 10  /* 8 * 9^9 > 2 * PLANB_MAX_PREFIXES + 1. */
 struct planb_other {
-    uint32_t keys[PLANB_LEAF_KEYS + 1]; /* All UINT32_MAX. */
+    uint32_t keys[PLANB_LEAF_ANSWERS]; /* All UINT32_MAX. */
     uint32_t self;              /* Answer that leads here. */
     uint32_t value;             /* If 'n_levels' is 0. */
     uint32_t n_lines;           /* Including this one. */
@@ -190,7 +191,8 @@ struct planb_other {
  * entry is the index, as x86 ignores the upper bits of a shift count.
  *
  * An answer in that table may be of kind PLANB_TABLE, which takes the bits
- * that follow those.  There is no third one.
+ * that follow those, and one in there once more.  They do not go beyond the
+ * bits that keys have.
  *
  * The root is cut into pages of 256 entries, whose offsets are in the tree
  * itself.  This way a new tree shares most of them with the last one, and all
@@ -207,6 +209,7 @@ struct planb_other {
 #define PLANB_PAGE_SIZE (1u << PLANB_PAGE_BITS)
 #define PLANB_PAGE_LINES (PLANB_PAGE_SIZE * 4 / PLANB_LINE)
 #define PLANB_MAX_STRIDE 16
+#define PLANB_MAX_TABLES 3
 
 struct planb {
     const char *lines;          /* Memory of the arena. */
@@ -267,23 +270,54 @@ planb_table1(const struct planb *tree, uint32_t entry, uint64_t hi)
     return raw;
 }
 
-/* If 'raw', which is what planb_table1() returned, leads to a table, returns
- * the answer for 'hi' in there, otherwise 'raw'.  Has no branches: for other
- * answers it reads the arena's first line, which nobody uses. */
+/* Returns the bits of the key that follow those planb_table1() used. */
 static inline uint32_t
-planb_table2(const struct planb *tree, uint32_t entry, uint32_t raw,
-             uint64_t hi)
+planb_table1_rest(uint32_t entry, uint64_t hi)
 {
-    uint64_t rest = (hi << (PLANB_ROOT_BITS + 1)) << (~entry & 63);
-    uint64_t offset = ((rest >> (64 - PLANB_MAX_STRIDE)) >> (raw & 63)) * 4;
-    uint32_t next;
+    return planb_key(hi) << (-entry & 31);
+}
 
-    offset += raw & PLANB_OFFSET_MASK;
+/* If 'raw' leads to a table, returns the offset in there of the answer for the
+ * bits that 'rest' begins with, otherwise 0. */
+static inline uint64_t
+planb_next_offset(uint32_t raw, uint32_t rest)
+{
+    uint64_t offset = (raw & PLANB_OFFSET_MASK) + (rest >> (raw & 31)) * 4;
+
     offset = raw >= PLANB_TABLE ? offset : 0;
     PLANB_OPAQUE(offset);
+    return offset;
+}
+
+/* If 'raw' leads to a table, returns the answer in there for the bits that
+ * '*rest' begins with, and removes them, otherwise returns 'raw'.  Has no
+ * branches: for other answers it reads the arena's first line, which nobody
+ * uses. */
+static inline uint32_t
+planb_next_table(const struct planb *tree, uint32_t raw, uint32_t *rest)
+{
+    uint64_t offset = planb_next_offset(raw, *rest);
+    uint32_t next;
+
+    *rest <<= -raw & 31;
     memcpy(&next, tree->lines + offset, sizeof next);
     PLANB_OPAQUE(next);
     return raw >= PLANB_TABLE ? next : raw;
+}
+
+/* Returns the answer for 'hi' in the tables, which is of any kind but
+ * PLANB_TABLE. */
+static inline uint32_t
+planb_tables(const struct planb *tree, uint64_t hi)
+{
+    uint32_t entry = planb_root_entry(tree, hi);
+    uint32_t raw = planb_table1(tree, entry, hi);
+    uint32_t rest = planb_table1_rest(entry, hi);
+
+    for (int i = 1; i < PLANB_MAX_TABLES; i++) {
+        raw = planb_next_table(tree, raw, &rest);
+    }
+    return raw;
 }
 
 /* Finishes the lookup of 'addr' that came to 'raw', of any kind but
@@ -380,6 +414,13 @@ planb_raw_aux(uint32_t raw)
     return raw & PLANB_AUX_MASK;
 }
 
+/* Bits in the index of a table. */
+static inline unsigned int
+planb_raw_stride(uint32_t raw)
+{
+    return 64 - planb_raw_aux(raw);
+}
+
 /* Compilation.
  *
  * The state of what a table has published, from which the next tree can be
@@ -401,10 +442,17 @@ struct planb_block {
     unsigned int plen;
 };
 
-/* What a step of a lookup is worth in bytes for each interval that needs
- * it. */
-#ifndef PLANB_STEP_BYTES
-#define PLANB_STEP_BYTES 16
+/* What it is worth in bytes, for each interval that needs it, to go through an
+ * inner node, and through a leaf.  The last one is what a table that is yet to
+ * be designed is expected to cost for each interval. */
+#ifndef PLANB_INNER_COST
+#define PLANB_INNER_COST 16
+#endif
+#ifndef PLANB_LEAF_COST
+#define PLANB_LEAF_COST 16
+#endif
+#ifndef PLANB_TABLE_COST
+#define PLANB_TABLE_COST 24
 #endif
 
 /* With less prefixes than this, a tree has no root. */
@@ -437,10 +485,16 @@ typedef void planb_lookup_func(const struct planb *,
                                const uint8_t *const addrs[],
                                uint32_t values[], size_t n);
 
+typedef void planb_lookup_strided_func(const struct planb *,
+                                       const uint8_t *addrs, size_t stride,
+                                       uint32_t values[], size_t n);
+
 struct planb_kernel {
     const char *name;
     bool (*is_available)(void);
+    uint32_t (*lookup_one)(const struct planb *, const uint8_t *addr);
     planb_lookup_func *lookup;
+    planb_lookup_strided_func *lookup_strided;
 };
 
 extern const struct planb_kernel planb_kernel_scalar;

@@ -147,10 +147,7 @@ planb_get_kernel(void)
 uint32_t
 planb_lookup(const struct planb *tree, const uint8_t addr[16])
 {
-    uint32_t value;
-
-    get_kernel()->lookup(tree, &addr, &value, 1);
-    return value;
+    return get_kernel()->lookup_one(tree, addr);
 }
 
 /* Stores in 'values[i]', for each i less than 'n', the answer of 'tree' for
@@ -161,6 +158,15 @@ planb_lookup_batch(const struct planb *tree, const uint8_t *const addrs[],
                    uint32_t values[], size_t n)
 {
     get_kernel()->lookup(tree, addrs, values, n);
+}
+
+/* Does the same for 'n' addresses that are in memory 'stride' bytes apart, the
+ * first of them at 'addrs'. */
+void
+planb_lookup_strided(const struct planb *tree, const uint8_t *addrs,
+                     size_t stride, uint32_t values[], size_t n)
+{
+    get_kernel()->lookup_strided(tree, addrs, stride, values, n);
 }
 
 /* Returns the answer for 'addr' of the B+ tree in 'other'. */
@@ -207,10 +213,10 @@ planb_resolve(const struct planb *tree, uint32_t raw, const uint8_t addr[16])
             raw = keys[PLANB_INNER_KEYS] + i * PLANB_LINE;
             break;
         case PLANB_LEAF:
-            while (i < PLANB_LEAF_KEYS && keys[i] < key) {
+            while (keys[i] < key) {
                 i++;
             }
-            raw = keys[PLANB_LEAF_KEYS + 1 + i];
+            raw = keys[planb_raw_aux(raw) + i];
             break;
         default:
             if (!other->n_levels) {

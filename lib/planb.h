@@ -154,6 +154,8 @@ void planb_destroy(struct planb *);
 uint32_t planb_lookup(const struct planb *, const uint8_t addr[16]);
 void planb_lookup_batch(const struct planb *, const uint8_t *const addrs[],
                         uint32_t values[], size_t n);
+void planb_lookup_strided(const struct planb *, const uint8_t *addrs,
+                          size_t stride, uint32_t values[], size_t n);
 
 /* What a tree is made of. */
 struct planb_stats {

@@ -80,6 +80,23 @@ check_lookups(const struct planb *tree, uint8_t (*addrs)[16],
                                  n_p);
                 }
             }
+
+            /* Again without pointers, also from what is an array. */
+            memset(values, 0, m * sizeof *values);
+            if (rng_below(2)) {
+                planb_lookup_strided(tree, addrs[i], sizeof addrs[i], values,
+                                     m);
+            } else {
+                planb_lookup_strided(tree, &shifted[batch & 15], 17, values,
+                                     m);
+            }
+            CHECK_INT(values[m], 0xdeadbeef);
+            for (size_t j = 0; j < m; j++) {
+                if (values[j] != expected[i + j]) {
+                    report_wrong(addrs[i + j], values[j], expected[i + j], p,
+                                 n_p);
+                }
+            }
             if (m) {
                 uint32_t value = planb_lookup(tree, addrs[i]);
 
@@ -647,6 +664,7 @@ test_basic(unsigned long int n UNUSED)
     CHECK_INT(lookup_string(tree, "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"),
               99);
     planb_lookup_batch(tree, NULL, &value, 0);
+    planb_lookup_strided(tree, NULL, 16, &value, 0);
     CHECK_INT(value, 7);
     CHECK(!planb_table_find_conflict(table, pair));
     planb_get_stats(tree, &stats);
