@@ -14,8 +14,8 @@
  * limitations under the License.
  */
 
-/* Compares flow_find_ipv6_dst() with miniflow_extract() for random packets,
- * sane and otherwise, and checks that a route class in the metadata of a
+/* Compares dp_planb_find_ipv6_dst() with miniflow_extract() for random
+ * packets, sane and otherwise, and checks that a route class in the metadata of a
  * packet changes nothing in its flow but the class.  Before that, checks how
  * a class gets into datapath keys and out of them, where the keys come in a
  * form that cannot be expressed as text.
@@ -31,6 +31,7 @@
 #include <string.h>
 
 #include "dp-packet.h"
+#include "dpif-netdev-planb.h"
 #include "netlink.h"
 #include "odp-util.h"
 #include "openvswitch/match.h"
@@ -167,7 +168,7 @@ test_frame(const uint8_t *frame, size_t size)
                           : PACKET_TYPE_BE(OFPHTN_ETHERTYPE, ETH_TYPE_IPV6));
     randomize_metadata(&packet.md);
 
-    dst = flow_find_ipv6_dst(&packet);
+    dst = dp_planb_find_ipv6_dst(&packet);
     flow_extract(&packet, &flow);
     ovs_assert(flow.planb == 0);
     if (packet.packet_type == htonl(PT_ETH)

@@ -32,6 +32,8 @@ lib_libopenvswitch_la_SOURCES += \
 	lib/planb.h
 
 lib_libopenvswitch_la_SOURCES += \
+	lib/dpif-netdev-planb-flow.c \
+	lib/dpif-netdev-planb-flow.h \
 	lib/dpif-netdev-planb.c \
 	lib/dpif-netdev-planb.h \
 	lib/dpif-planb.c \

@@ -20,7 +20,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
+#include "dpif-netdev-planb-flow.h"
 #include "flow.h"
 #include "hash.h"
 #include "openvswitch/vlog.h"
@@ -134,46 +136,49 @@ find_port(const struct dp_planb *planb, odp_port_t port_no)
     return NULL;
 }
 
-/* Returns what 'pmd' has for route 'index', or a null pointer if that is
- * nothing. */
-static inline struct dp_planb_pmd_route *
-get_pmd_route(struct dp_planb_pmd *pmd, uint32_t index)
-{
-    uint32_t chunk_no = index >> DP_PLANB_CHUNK_BITS;
-    struct dp_planb_pmd_routes *chunk;
-
-    if (OVS_UNLIKELY(chunk_no >= DP_PLANB_MAX_CHUNKS)) {
-        return NULL;
-    }
-    atomic_read_explicit(&pmd->routes[chunk_no], &chunk,
-                         memory_order_acquire);
-    return (OVS_LIKELY(chunk)
-            ? &chunk->routes[index & DP_PLANB_CHUNK_MASK]
-            : NULL);
-}
-
-/* Adds 'n' to '*var', which only the calling thread writes. */
-static inline void
-add_own(atomic_ullong *var, unsigned long long int n)
-{
-    unsigned long long int value;
-
-    atomic_read_relaxed(var, &value);
-    atomic_store_relaxed(var, value + n);
-}
-
 /* Processing packets. */
 
+/* Returns the IPv6 destination that miniflow_extract() would find in 'packet',
+ * as 16 bytes that need not be aligned, or a null pointer if it would not find
+ * an Ethernet frame with IPv6 in it.  Like there, the destination is "::" if
+ * the IPv6 header is truncated or its payload length cannot be right.
+ *
+ * Unlike miniflow_extract(), does not need the metadata of 'packet', does not
+ * change 'packet', and does not count malformed packets. */
+const uint8_t *
+dp_planb_find_ipv6_dst(const struct dp_packet *packet)
+{
+    const void *data = dp_packet_data(packet);
+    size_t size = dp_packet_size(packet);
+
+    if (packet->packet_type != htonl(PT_ETH)
+        || size < sizeof(struct eth_header)
+        || parse_dl_type(&data, &size, NULL) != htons(ETH_TYPE_IPV6)) {
+        return NULL;
+    }
+
+    /* Must agree with ipv6_sanity_check() in flow.c. */
+    const struct ovs_16aligned_ip6_hdr *nh = data;
+    if (OVS_LIKELY(size >= sizeof *nh)) {
+        size_t ip6_len = IPV6_HEADER_LEN + ntohs(nh->ip6_plen);
+
+        if (OVS_LIKELY(ip6_len <= size && size - ip6_len <= UINT16_MAX)) {
+            return (const uint8_t *) &nh->ip6_dst;
+        }
+    }
+    return in6addr_any.s6_addr;
+}
+
 /* Looks the 'n' addresses in 'addrs' up in 'table' and stores what is found
- * for 'addrs[i]' in 'results[i]'.  'n' must not exceed NETDEV_MAX_BURST. */
+ * for 'addrs[i]' in 'results[positions[i]]'.  'n' must not exceed
+ * NETDEV_MAX_BURST. */
 static void
 lookup_addrs(struct dp_planb_pmd *pmd, const struct dp_planb_table *table,
              const uint8_t *const addrs[], size_t n,
-             struct dp_planb_result results[])
+             const uint8_t positions[], struct dp_planb_result results[])
 {
     struct dp_planb_tree *tree = ovsrcu_get(struct dp_planb_tree *,
                                             &table->tree);
-    struct dp_planb_pmd_route *pmd_routes[NETDEV_MAX_BURST];
     uint32_t routes[NETDEV_MAX_BURST];
     struct dp_planb_pmd_table *pmd_table;
     size_t n_hits = 0;
@@ -181,25 +186,23 @@ lookup_addrs(struct dp_planb_pmd *pmd, const struct dp_planb_table *table,
     planb_lookup_batch(tree->tree, addrs, routes, n);
 
     for (size_t i = 0; i < n; i++) {
-        pmd_routes[i] = get_pmd_route(pmd, routes[i]);
-        OVS_PREFETCH_WRITE(pmd_routes[i]);
-        n_hits += routes[i] != tree->miss_index;
-    }
+        struct dp_planb_pmd_route *pmd_route
+            = dp_planb_get_pmd_route(pmd, routes[i]);
+        struct dp_planb_result *result = &results[positions[i]];
 
-    for (size_t i = 0; i < n; i++) {
-        results[i].class_id = 0;
-        results[i].route = routes[i];
-        if (OVS_LIKELY(pmd_routes[i])) {
-            atomic_read_relaxed(&pmd_routes[i]->class_id,
-                                &results[i].class_id);
-        }
+        OVS_PREFETCH_WRITE(pmd_route);
+        result->class_id = (OVS_LIKELY(pmd_route)
+                            ? dp_planb_get_class(pmd->planb, routes[i])
+                            : 0);
+        result->route = routes[i];
+        n_hits += routes[i] != tree->miss_index;
     }
 
     pmd_table = find_pmd_table(pmd, table->id);
     if (OVS_LIKELY(pmd_table)) {
         atomic_store_relaxed(&pmd_table->generation, tree->generation);
-        add_own(&pmd_table->n_lookups, n);
-        add_own(&pmd_table->n_hits, n_hits);
+        dp_planb_add_own(&pmd_table->n_lookups, n);
+        dp_planb_add_own(&pmd_table->n_hits, n_hits);
     }
 }
 
@@ -210,30 +213,24 @@ lookup_packets(struct dp_planb_pmd *pmd, const struct dp_planb_table *table,
                struct dp_packet *packets[], size_t n,
                struct dp_planb_result results[])
 {
-    struct dp_planb_result found[NETDEV_MAX_BURST];
     const uint8_t *addrs[NETDEV_MAX_BURST];
     uint8_t positions[NETDEV_MAX_BURST];
     size_t n_addrs = 0;
 
     for (size_t i = 0; i < n; i++) {
-        const uint8_t *addr = flow_find_ipv6_dst(packets[i]);
+        uint8_t *headers = dp_planb_get_headers(packets[i]);
+        const uint8_t *addr = (OVS_LIKELY(headers)
+                               ? headers + DP_PLANB_IP6_OFS(ip6_dst)
+                               : dp_planb_find_ipv6_dst(packets[i]));
 
-        if (addr) {
-            positions[n_addrs] = i;
-            addrs[n_addrs++] = addr;
-        }
+        results[i].headers = headers;
+        results[i].class_id = 0;
+        positions[n_addrs] = i;
+        addrs[n_addrs] = addr;
+        n_addrs += addr != NULL;
     }
-
-    if (n_addrs == n) {
-        lookup_addrs(pmd, table, addrs, n, results);
-    } else {
-        memset(results, 0, n * sizeof *results);
-        if (n_addrs) {
-            lookup_addrs(pmd, table, addrs, n_addrs, found);
-        }
-        for (size_t i = 0; i < n_addrs; i++) {
-            results[positions[i]] = found[i];
-        }
+    if (n_addrs) {
+        lookup_addrs(pmd, table, addrs, n_addrs, positions, results);
     }
 }
 
@@ -310,15 +307,8 @@ dp_planb_count(struct dp_planb_pmd *pmd, const struct dp_packet_batch *batch)
 
     DP_PACKET_BATCH_FOR_EACH (i, packet, batch) {
         if (packet->md.planb) {
-            struct dp_planb_pmd_route *route
-                = get_pmd_route(pmd, packet->md.planb_route);
-
-            /* Conntrack may hand out a fragment in a thread other than the
-             * one that has looked it up, so that 'route' could be null. */
-            if (OVS_LIKELY(route)) {
-                add_own(&route->n_packets, 1);
-                add_own(&route->n_bytes, dp_packet_size(packet));
-            }
+            dp_planb_count_packet(pmd, packet->md.planb_route,
+                                  dp_packet_size(packet));
         }
     }
 }
@@ -355,7 +345,11 @@ dp_planb_unref(struct dp_planb *planb)
         return;
     }
 
-    for (size_t i = 0; i < planb->n_chunks; i++) {
+    for (size_t i = 0; i < DP_PLANB_MAX_CHUNKS; i++) {
+        struct dp_planb_classes *classes;
+
+        atomic_read_relaxed(&planb->classes[i], &classes);
+        free(classes);
         free(planb->routes[i]);
     }
     cmap_destroy(&planb->bindings);
@@ -506,30 +500,31 @@ dp_planb_del_port(struct dp_planb *planb, odp_port_t port_no)
     ovs_mutex_unlock(&planb->mutex);
 }
 
-/* Returns 'size' zeroed bytes that share no cache line with anything else, or
- * a null pointer if there is no memory for them. */
-static void *
-alloc_chunk(size_t size)
+#define HUGE_PAGE_SIZE ((size_t) 2 << 20)
+
+/* Returns 'size' zeroed bytes that share no cache line with anything else, in
+ * huge pages if they fill any, or a null pointer if there is no memory for
+ * them.  The caller must eventually pass them to free(). */
+void *
+dp_planb_alloc(size_t size)
 {
     /* Not xzalloc_cacheline(), which does not return without memory. */
-    void *base = calloc(1, size + 2 * CACHE_LINE_SIZE);
-    void **aligned;
+    bool huge = size >= HUGE_PAGE_SIZE;
+    void *bytes;
 
-    if (!base) {
+    if (posix_memalign(&bytes, huge ? HUGE_PAGE_SIZE : CACHE_LINE_SIZE,
+                       ROUND_UP(size, CACHE_LINE_SIZE))) {
         return NULL;
     }
-    aligned = (void **) ROUND_UP((uintptr_t) base + sizeof base,
-                                 CACHE_LINE_SIZE);
-    aligned[-1] = base;
-    return aligned;
-}
-
-static void
-free_chunk(void *chunk)
-{
-    if (chunk) {
-        free(((void **) chunk)[-1]);
+#ifdef MADV_HUGEPAGE
+    /* Packets find their routes in random order, and would miss in the TLB
+     * nearly each time.  If the system does not want to, it does not
+     * matter. */
+    if (huge) {
+        madvise(bytes, ROUND_DOWN(size, HUGE_PAGE_SIZE), MADV_HUGEPAGE);
     }
+#endif
+    return memset(bytes, 0, size);
 }
 
 /* Gives 'pmd' what it needs for chunk 'chunk_no', if it has not got it yet.
@@ -538,18 +533,13 @@ static bool
 add_pmd_routes(struct dp_planb_pmd *pmd, size_t chunk_no)
     OVS_REQUIRES(pmd->planb->mutex)
 {
-    const struct dp_planb_routes *routes = pmd->planb->routes[chunk_no];
     struct dp_planb_pmd_routes *chunk;
 
     atomic_read_relaxed(&pmd->routes[chunk_no], &chunk);
     if (!chunk) {
-        chunk = alloc_chunk(sizeof *chunk);
+        chunk = dp_planb_alloc(sizeof *chunk);
         if (!chunk) {
             return false;
-        }
-        for (size_t i = 0; i < DP_PLANB_CHUNK_SIZE; i++) {
-            atomic_init(&chunk->routes[i].class_id,
-                        routes->routes[i].class_id);
         }
         atomic_store_explicit(&pmd->routes[chunk_no], chunk,
                               memory_order_release);
@@ -563,9 +553,17 @@ add_pmd_table(struct dp_planb_pmd *pmd, uint32_t id)
 {
     struct dp_planb_pmd_table *pmd_table
         = xzalloc_cacheline(sizeof *pmd_table);
+    struct dp_planb_flows *flows;
 
     pmd_table->id = id;
     cmap_insert(&pmd->tables, &pmd_table->node, hash_int(id, 0));
+
+    /* Without memory for it, packets take the ordinary path. */
+    atomic_read_relaxed(&pmd->flows, &flows);
+    if (!flows) {
+        atomic_store_explicit(&pmd->flows, dp_planb_flows_create(),
+                              memory_order_release);
+    }
 }
 
 /* Returns a new 'struct dp_planb_pmd' for a thread on core 'core_id' of NUMA
@@ -584,7 +582,7 @@ dp_planb_pmd_create(struct dp_planb *planb, unsigned int core_id, int numa_id)
     cmap_init(&pmd->tables);
 
     ovs_mutex_lock(&planb->mutex);
-    for (size_t i = 0; i < planb->n_chunks; i++) {
+    for (size_t i = 0; i < DP_PLANB_MAX_CHUNKS; i++) {
         if (planb->routes[i] && !add_pmd_routes(pmd, i)) {
             static struct vlog_rate_limit rl = VLOG_RATE_LIMIT_INIT(1, 1);
 
@@ -607,18 +605,19 @@ retire_pmd_routes(struct dp_planb_pmd *pmd, size_t chunk_no,
                   struct dp_planb_routes *chunk)
     OVS_REQUIRES(pmd->planb->mutex)
 {
-    for (size_t i = 0; i < DP_PLANB_CHUNK_SIZE; i++) {
-        struct dp_planb_pmd_route *route
-            = get_pmd_route(pmd, (chunk_no << DP_PLANB_CHUNK_BITS) + i);
+    struct dp_planb_pmd_routes *pmd_chunk;
+
+    atomic_read_relaxed(&pmd->routes[chunk_no], &pmd_chunk);
+    for (size_t i = 0; pmd_chunk && i < DP_PLANB_CHUNK_SIZE; i++) {
+        struct dp_planb_pmd_route *route = &pmd_chunk->routes[i];
         unsigned long long int n;
 
-        if (!route) {
-            return;
-        }
         atomic_read_relaxed(&route->n_packets, &n);
-        chunk->routes[i].n_packets += n;
-        atomic_read_relaxed(&route->n_bytes, &n);
-        chunk->routes[i].n_bytes += n;
+        if (n) {
+            chunk->routes[i].n_packets += n;
+            atomic_read_relaxed(&route->n_bytes, &n);
+            chunk->routes[i].n_bytes += n;
+        }
     }
 }
 
@@ -629,16 +628,17 @@ dp_planb_pmd_destroy(struct dp_planb_pmd *pmd)
 {
     struct dp_planb *planb = pmd->planb;
     struct dp_planb_pmd_table *pmd_table;
+    struct dp_planb_flows *flows;
 
     ovs_mutex_lock(&planb->mutex);
-    for (size_t i = 0; i < planb->n_chunks; i++) {
+    for (size_t i = 0; i < DP_PLANB_MAX_CHUNKS; i++) {
         struct dp_planb_pmd_routes *chunk;
 
         if (planb->routes[i]) {
             retire_pmd_routes(pmd, i, planb->routes[i]);
         }
         atomic_read_relaxed(&pmd->routes[i], &chunk);
-        free_chunk(chunk);
+        free(chunk);
     }
     ovs_list_remove(&pmd->node);
     ovs_mutex_unlock(&planb->mutex);
@@ -649,6 +649,8 @@ dp_planb_pmd_destroy(struct dp_planb_pmd *pmd)
         ovsrcu_postpone(pmd_table_destroy, pmd_table);
     }
     cmap_destroy(&pmd->tables);
+    atomic_read_relaxed(&pmd->flows, &flows);
+    dp_planb_flows_destroy(flows);
     free_cacheline(pmd);
     dp_planb_unref(planb);
 }
@@ -669,9 +671,18 @@ static bool
 add_chunk(struct dp_planb *planb, size_t chunk_no)
     OVS_REQUIRES(planb->mutex)
 {
+    struct dp_planb_classes *classes;
     struct dp_planb_pmd *pmd;
 
-    planb->n_chunks = MAX(planb->n_chunks, chunk_no + 1);
+    atomic_read_relaxed(&planb->classes[chunk_no], &classes);
+    if (!classes) {
+        classes = dp_planb_alloc(sizeof *classes);
+        if (!classes) {
+            return false;
+        }
+        atomic_store_explicit(&planb->classes[chunk_no], classes,
+                              memory_order_release);
+    }
     if (!planb->routes[chunk_no]) {
         planb->routes[chunk_no] = calloc(1, sizeof *planb->routes[chunk_no]);
         if (!planb->routes[chunk_no]) {
@@ -686,19 +697,18 @@ add_chunk(struct dp_planb *planb, size_t chunk_no)
     return true;
 }
 
-/* Gives route 'index', whose chunk must exist, the class 'class_id'. */
+/* Gives route 'index', whose chunk must exist, and its block the class
+ * 'class_id'. */
 static void
 set_class(struct dp_planb *planb, uint32_t index, uint32_t class_id)
     OVS_REQUIRES(planb->mutex)
 {
-    struct dp_planb_routes *chunk
-        = planb->routes[index >> DP_PLANB_CHUNK_BITS];
-    struct dp_planb_pmd *pmd;
+    struct dp_planb_classes *chunk;
+    uint32_t block = (index & DP_PLANB_CHUNK_MASK) >> DPIF_PLANB_BLOCK_BITS;
 
-    chunk->routes[index & DP_PLANB_CHUNK_MASK].class_id = class_id;
-    LIST_FOR_EACH (pmd, node, &planb->pmds) {
-        atomic_store_relaxed(&get_pmd_route(pmd, index)->class_id, class_id);
-    }
+    atomic_read_relaxed(&planb->classes[index >> DP_PLANB_CHUNK_BITS], &chunk);
+    atomic_store_relaxed(&chunk->class_ids[block], class_id);
+    planb->n_routes = MAX(planb->n_routes, index + 1);
 }
 
 static int
@@ -889,7 +899,8 @@ update_route(struct dp_planb *planb, uint32_t index, long long int now,
     struct dp_planb_pmd *pmd;
 
     LIST_FOR_EACH (pmd, node, &planb->pmds) {
-        struct dp_planb_pmd_route *pmd_route = get_pmd_route(pmd, index);
+        struct dp_planb_pmd_route *pmd_route
+            = dp_planb_get_pmd_route(pmd, index);
 
         if (pmd_route) {
             unsigned long long int n;
@@ -931,23 +942,26 @@ dp_planb_get_route_stats(const struct dpif *dpif, uint32_t index,
     return 0;
 }
 
+/* How many routes to sweep while others wait. */
+#define SWEEP_STEP 4096
+
 static int
 dp_planb_sweep(struct dpif *dpif, long long int now)
 {
     struct dp_planb *planb = dpif_netdev_get_planb(dpif);
 
     ovs_mutex_lock(&planb->mutex);
-    for (size_t i = 0; i < planb->n_chunks; i++) {
-        for (size_t j = 0; planb->routes[i] && j < DP_PLANB_CHUNK_SIZE; j++) {
-            uint64_t n_packets, n_bytes;
+    for (size_t i = 0; i < planb->n_routes; i++) {
+        uint64_t n_packets, n_bytes;
 
-            update_route(planb, (i << DP_PLANB_CHUNK_BITS) + j, now,
-                         &n_packets, &n_bytes);
+        if (planb->routes[i >> DP_PLANB_CHUNK_BITS]) {
+            update_route(planb, i, now, &n_packets, &n_bytes);
         }
-
-        /* Let others in between chunks. */
-        ovs_mutex_unlock(&planb->mutex);
-        ovs_mutex_lock(&planb->mutex);
+        if (!((i + 1) % SWEEP_STEP)) {
+            /* Let others in between. */
+            ovs_mutex_unlock(&planb->mutex);
+            ovs_mutex_lock(&planb->mutex);
+        }
     }
     ovs_mutex_unlock(&planb->mutex);
 

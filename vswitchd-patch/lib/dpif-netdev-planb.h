@@ -36,9 +36,10 @@
  * ---
  *
  * A batch is looked up at once because the searches for its addresses hide
- * each other's cache misses.  Each thread has, for each route, the route's
- * class beside the counters: when dp_planb_lookup() has got the cache line for
- * the class, dp_planb_count() finds it there.
+ * each other's cache misses.  The counters of its routes are on their way from
+ * then on, but nothing waits for them before the packets are counted: that is
+ * why classes are not beside the counters, but in an array of their own, which
+ * is small because it has one class for each block of routes.
  *
  * Route indexes select an entry in arrays.  The arrays are divided into chunks
  * so that they can grow in place while they are used: a chunk is never moved,
@@ -63,6 +64,8 @@
  * All other functions take the mutex in 'struct dp_planb' and no other lock,
  * so that they may be called with any lock held. */
 
+#include <netinet/in.h>
+
 #include "cmap.h"
 #include "dp-packet.h"
 #include "dpif-planb.h"
@@ -79,21 +82,20 @@ extern "C" {
 
 struct smap;
 
-/* A chunk has the entries of this many consecutive route indexes. */
-#define DP_PLANB_CHUNK_BITS 12
+/* A chunk has the entries of this many consecutive route indexes: as many as a
+ * thread has in a huge page. */
+#define DP_PLANB_CHUNK_BITS 17
 #define DP_PLANB_CHUNK_SIZE (1u << DP_PLANB_CHUNK_BITS)
 #define DP_PLANB_CHUNK_MASK (DP_PLANB_CHUNK_SIZE - 1)
 
 /* The most chunks in an array, thus a limit on route indexes. */
-#define DP_PLANB_MAX_CHUNKS 4096
+#define DP_PLANB_MAX_CHUNKS 128
 #define DP_PLANB_MAX_ROUTES (DP_PLANB_MAX_CHUNKS * DP_PLANB_CHUNK_SIZE)
 
 /* A route, as one thread sees it.  Part of one cache line. */
 struct dp_planb_pmd_route {
     atomic_ullong n_packets;    /* Counted by the thread. */
     atomic_ullong n_bytes;
-    atomic_uint32_t class_id;   /* Written when the route is added. */
-    uint8_t pad[12];
 };
 BUILD_ASSERT_DECL(CACHE_LINE_SIZE % sizeof(struct dp_planb_pmd_route) == 0);
 
@@ -102,9 +104,13 @@ struct dp_planb_pmd_routes {
     struct dp_planb_pmd_route routes[DP_PLANB_CHUNK_SIZE];
 };
 
+/* The classes of the blocks of a chunk, 0 where there is none. */
+struct dp_planb_classes {
+    atomic_uint32_t class_ids[DP_PLANB_CHUNK_SIZE / DPIF_PLANB_BLOCK_SIZE];
+};
+
 /* What else is known about a route. */
 struct dp_planb_route {
-    uint32_t class_id;          /* Route class, 0 if not added. */
     uint64_t n_packets;         /* Counted by threads that are gone. */
     uint64_t n_bytes;
     uint64_t n_packets_seen;    /* Of all threads, when last looked at. */
@@ -120,6 +126,7 @@ struct dp_planb {
     /* Read by all threads that process packets, for each batch. */
     atomic_count n_bindings;    /* Number of elements in 'bindings'. */
     struct cmap bindings;       /* Contains "struct dp_planb_binding"s. */
+    ATOMIC(struct dp_planb_classes *) classes[DP_PLANB_MAX_CHUNKS];
 
     struct ovs_refcount ref_cnt; /* 1 for the datapath, 1 for each thread. */
 
@@ -129,7 +136,7 @@ struct dp_planb {
     struct hmap ports OVS_GUARDED; /* Contains "struct dp_planb_port"s. */
     struct ovs_list pmds OVS_GUARDED; /* Contains "struct dp_planb_pmd"s. */
     struct dp_planb_routes *routes[DP_PLANB_MAX_CHUNKS] OVS_GUARDED;
-    size_t n_chunks OVS_GUARDED; /* All chunk numbers are less than this. */
+    size_t n_routes OVS_GUARDED; /* All route indexes are less than this. */
     char *kernel OVS_GUARDED;   /* Last other_config:planb-impl. */
 };
 
@@ -140,6 +147,7 @@ struct dp_planb_pmd {
     unsigned int core_id;
     int numa_id;
     struct cmap tables;         /* Contains "struct dp_planb_pmd_table"s. */
+    ATOMIC(struct dp_planb_flows *) flows; /* Null before the first table. */
     ATOMIC(struct dp_planb_pmd_routes *) routes[DP_PLANB_MAX_CHUNKS];
 };
 
@@ -147,7 +155,14 @@ struct dp_planb_pmd {
 struct dp_planb_result {
     uint32_t class_id;          /* Route class, 0 if none. */
     uint32_t route;             /* Route index, only if there is a class. */
+    uint8_t *headers;           /* From dp_planb_get_headers(). */
 };
+
+/* Length of an Ethernet and an IPv6 header, and offset there of 'MEMBER' in
+ * struct ovs_16aligned_ip6_hdr. */
+#define DP_PLANB_HEADERS_LEN (ETH_HEADER_LEN + IPV6_HEADER_LEN)
+#define DP_PLANB_IP6_OFS(MEMBER) \
+    (ETH_HEADER_LEN + offsetof(struct ovs_16aligned_ip6_hdr, MEMBER))
 
 extern const struct dpif_planb_class dp_planb_class;
 
@@ -165,6 +180,9 @@ bool dp_planb_lookup__(struct dp_planb_pmd *, struct dp_packet_batch *,
                        bool md_is_valid, odp_port_t in_port,
                        struct dp_planb_result[NETDEV_MAX_BURST]);
 void dp_planb_count(struct dp_planb_pmd *, const struct dp_packet_batch *);
+
+const uint8_t *dp_planb_find_ipv6_dst(const struct dp_packet *);
+void *dp_planb_alloc(size_t);
 
 /* In dpif-netdev.c. */
 struct dp_planb *dpif_netdev_get_planb(const struct dpif *);
@@ -202,6 +220,115 @@ dp_planb_result_apply(const struct dp_planb_result *result,
 {
     md->planb = result->class_id;
     md->planb_route = result->route;
+}
+
+/* Returns the payload length in 'headers', from dp_planb_get_headers(). */
+static inline size_t
+dp_planb_payload_len(const uint8_t *headers)
+{
+    return ((headers[DP_PLANB_IP6_OFS(ip6_plen)] << 8)
+            | headers[DP_PLANB_IP6_OFS(ip6_plen) + 1]);
+}
+
+/* If the only headers before the payload of 'packet' are an Ethernet and an
+ * IPv6 header, both valid, returns them, otherwise a null pointer.
+ *
+ * The conditions must not be weaker than those of miniflow_extract() for
+ * taking all fields of the IPv6 header, with 'nw_frag' zero. */
+static inline uint8_t *
+dp_planb_get_headers(const struct dp_packet *packet)
+{
+    const size_t size = dp_packet_size(packet);
+    uint8_t *headers = dp_packet_data(packet);
+    size_t len;
+
+    if (OVS_UNLIKELY(packet->packet_type != htonl(PT_ETH)
+                     || size < DP_PLANB_HEADERS_LEN
+                     || headers[ETH_ADDR_LEN * 2] != ETH_TYPE_IPV6 >> 8
+                     || headers[ETH_ADDR_LEN * 2 + 1] != (ETH_TYPE_IPV6
+                                                          & 0xff))) {
+        return NULL;
+    }
+
+    len = DP_PLANB_HEADERS_LEN + dp_planb_payload_len(headers);
+    if (OVS_UNLIKELY(len > size || size - len > UINT16_MAX)) {
+        return NULL;
+    }
+
+    switch (headers[DP_PLANB_IP6_OFS(ip6_nxt)]) {
+    case IPPROTO_HOPOPTS:
+    case IPPROTO_ROUTING:
+    case IPPROTO_FRAGMENT:
+    case IPPROTO_AH:
+    case IPPROTO_DSTOPTS:
+        return NULL;
+    default:
+        return headers;
+    }
+}
+
+/* Returns what 'pmd' has for route 'index', or a null pointer if that is
+ * nothing. */
+static inline struct dp_planb_pmd_route *
+dp_planb_get_pmd_route(struct dp_planb_pmd *pmd, uint32_t index)
+{
+    uint32_t chunk_no = index >> DP_PLANB_CHUNK_BITS;
+    struct dp_planb_pmd_routes *chunk;
+
+    if (OVS_UNLIKELY(chunk_no >= DP_PLANB_MAX_CHUNKS)) {
+        return NULL;
+    }
+    atomic_read_explicit(&pmd->routes[chunk_no], &chunk,
+                         memory_order_acquire);
+    return (OVS_LIKELY(chunk)
+            ? &chunk->routes[index & DP_PLANB_CHUNK_MASK]
+            : NULL);
+}
+
+/* Returns the class of route 'index', 0 if it has none. */
+static inline uint32_t
+dp_planb_get_class(struct dp_planb *planb, uint32_t index)
+{
+    uint32_t chunk_no = index >> DP_PLANB_CHUNK_BITS;
+    struct dp_planb_classes *chunk;
+    uint32_t class_id = 0;
+
+    if (OVS_UNLIKELY(chunk_no >= DP_PLANB_MAX_CHUNKS)) {
+        return 0;
+    }
+    atomic_read_explicit(&planb->classes[chunk_no], &chunk,
+                         memory_order_acquire);
+    if (OVS_LIKELY(chunk)) {
+        uint32_t block = ((index & DP_PLANB_CHUNK_MASK)
+                          >> DPIF_PLANB_BLOCK_BITS);
+
+        atomic_read_relaxed(&chunk->class_ids[block], &class_id);
+    }
+    return class_id;
+}
+
+/* Adds 'n' to '*var', which only the calling thread writes. */
+static inline void
+dp_planb_add_own(atomic_ullong *var, unsigned long long int n)
+{
+    unsigned long long int value;
+
+    atomic_read_relaxed(var, &value);
+    atomic_store_relaxed(var, value + n);
+}
+
+/* Counts a packet of 'size' bytes for the route 'index'. */
+static inline void
+dp_planb_count_packet(struct dp_planb_pmd *pmd, uint32_t index, size_t size)
+{
+    struct dp_planb_pmd_route *route = dp_planb_get_pmd_route(pmd, index);
+
+    /* Conntrack may hand out a fragment in a thread other than the one that
+     * has looked it up, so that 'route' could be null. */
+    if (OVS_LIKELY(route)) {
+        dp_planb_add_own(&route->n_packets, 1);
+        dp_planb_add_own(&route->n_bytes, size);
+    }
 }
 
 #ifdef  __cplusplus

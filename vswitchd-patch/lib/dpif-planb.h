@@ -66,6 +66,12 @@ extern "C" {
 
 struct planb;
 
+/* Route indexes are given to classes in blocks: those that differ only in this
+ * many of their lowest bits have the same class.  So the datapath has few
+ * classes to look at, which are in the cache when the routes are not. */
+#define DPIF_PLANB_BLOCK_BITS 4
+#define DPIF_PLANB_BLOCK_SIZE (1u << DPIF_PLANB_BLOCK_BITS)
+
 /* What a datapath offers. */
 struct dpif_planb_features {
     uint32_t max_routes;        /* Route indexes are less than this. */
@@ -97,11 +103,12 @@ struct dpif_planb_pmd_stats {
 struct dpif_planb_class {
     int (*get_features)(const struct dpif *, struct dpif_planb_features *);
 
-    /* Gives each of the 'n' route indexes in 'routes' its class and makes
-     * room for its counters.  Must be called before a tree that yields the
-     * index is installed, and not while one may be in use that yielded the
-     * index under another class.  ENOSPC if an index is too large, ENOMEM if
-     * there is no memory, in which case nothing has changed. */
+    /* Gives each of the 'n' route indexes in 'routes', with its block, its
+     * class and makes room for its counters.  Must be called before a tree
+     * that yields the index is installed, and not while one may be in use that
+     * yielded an index of the block under another class.  ENOSPC if an index
+     * is too large, ENOMEM if there is no memory, in which case nothing has
+     * changed. */
     int (*add_routes)(struct dpif *, const struct dpif_planb_route routes[],
                       size_t n);
 

@@ -21,6 +21,7 @@
 
 #include "dpif.h"
 #include "dpif-planb.h"
+#include "hash.h"
 #include "id-pool.h"
 #include "util.h"
 
@@ -32,48 +33,138 @@
  * the rule leaves the flow table.  What was counted is credited to the rule,
  * or to the one that has replaced it, when someone looks. */
 
-/* Gives 'rule' (or nothing, if it is NULL) a route index of datapath
- * 'backer'.  Returns NULL if there are no more. */
-struct planb_counter *
-planb_counter_create(struct planb_backer *backer, struct rule_dpif *rule)
+/* Adds a block of route indexes for class 'class_id' to 'backer'.  Returns
+ * NULL if there are no more. */
+static struct planb_block *
+block_create(struct planb_backer *backer, uint32_t class_id)
+    OVS_REQUIRES(backer->mutex)
 {
-    struct planb_counter *counter = xzalloc(sizeof *counter);
-    bool used_before = false;
-    bool ok;
+    struct planb_block *block;
+    uint32_t block_no;
 
-    counter->backer = backer;
-    atomic_init(&counter->rule, rule);
-
-    ovs_mutex_lock(&backer->mutex);
-    ok = id_pool_alloc_id(backer->indexes, &counter->index);
-    if (ok) {
-        used_before = counter->index < backer->n_used_indexes;
-        backer->n_used_indexes = MAX(backer->n_used_indexes,
-                                     counter->index + 1);
-        if (counter->index >= backer->allocated_counters) {
-            size_t n = MAX(64, 2 * (size_t) counter->index);
-
-            backer->counters = xrealloc(backer->counters,
-                                        n * sizeof *backer->counters);
-            backer->allocated_counters = n;
-        }
-        backer->counters[counter->index] = counter;
-    }
-    ovs_mutex_unlock(&backer->mutex);
-
-    if (!ok) {
-        free(counter);
+    if (!id_pool_alloc_id(backer->block_nos, &block_no)) {
         return NULL;
     }
 
-    if (used_before) {
-        struct dpif_flow_stats stats;
-
-        if (!dpif_planb_get_route_stats(backer->dpif, counter->index,
-                                        &stats)) {
-            counter->n_packets = stats.n_packets;
-            counter->n_bytes = stats.n_bytes;
+    block = xzalloc(sizeof *block);
+    block->block_no = block_no;
+    block->class_id = class_id;
+    hmap_insert(&backer->open_blocks, &block->node, hash_int(class_id, 0));
+    if (block_no < backer->n_blocks) {
+        memset(block->used_before, true, sizeof block->used_before);
+    } else {
+        while (block_no >= backer->allocated_blocks) {
+            backer->blocks = x2nrealloc(backer->blocks,
+                                        &backer->allocated_blocks,
+                                        sizeof *backer->blocks);
         }
+        while (backer->n_blocks <= block_no) {
+            backer->blocks[backer->n_blocks++] = NULL;
+        }
+    }
+    backer->blocks[block_no] = block;
+    return block;
+}
+
+/* Returns a block of 'backer' that has free indexes for class 'class_id', NULL
+ * if there is none and cannot be one. */
+static struct planb_block *
+get_open_block(struct planb_backer *backer, uint32_t class_id)
+    OVS_REQUIRES(backer->mutex)
+{
+    struct planb_block *block;
+
+    HMAP_FOR_EACH_WITH_HASH (block, node, hash_int(class_id, 0),
+                             &backer->open_blocks) {
+        if (block->class_id == class_id) {
+            return block;
+        }
+    }
+    return block_create(backer, class_id);
+}
+
+/* Gives 'counter' the free route index 'i' of 'block'. */
+static void
+block_add(struct planb_backer *backer, struct planb_block *block,
+          unsigned int i, struct planb_counter *counter)
+    OVS_REQUIRES(backer->mutex)
+{
+    counter->index = block->block_no * DPIF_PLANB_BLOCK_SIZE + i;
+    block->counters[i] = counter;
+    block->used_before[i] = true;
+    if (++block->n_counters == DPIF_PLANB_BLOCK_SIZE) {
+        hmap_remove(&backer->open_blocks, &block->node);
+    }
+}
+
+/* Takes its route index from 'counter'. */
+static void
+block_remove(struct planb_backer *backer, struct planb_counter *counter)
+    OVS_REQUIRES(backer->mutex)
+{
+    uint32_t block_no = counter->index / DPIF_PLANB_BLOCK_SIZE;
+    struct planb_block *block = backer->blocks[block_no];
+
+    block->counters[counter->index % DPIF_PLANB_BLOCK_SIZE] = NULL;
+    if (block->n_counters-- == DPIF_PLANB_BLOCK_SIZE) {
+        hmap_insert(&backer->open_blocks, &block->node,
+                    hash_int(block->class_id, 0));
+    }
+    if (!block->n_counters) {
+        hmap_remove(&backer->open_blocks, &block->node);
+        backer->blocks[block_no] = NULL;
+        id_pool_free_id(backer->block_nos, block_no);
+        free(block);
+    }
+}
+
+/* Returns the counter of route 'index' of 'backer', NULL if there is none. */
+struct planb_counter *
+planb_counter_lookup(const struct planb_backer *backer, uint32_t index)
+    OVS_REQUIRES(backer->mutex)
+{
+    uint32_t block_no = index / DPIF_PLANB_BLOCK_SIZE;
+    const struct planb_block *block
+        = block_no < backer->n_blocks ? backer->blocks[block_no] : NULL;
+
+    return block ? block->counters[index % DPIF_PLANB_BLOCK_SIZE] : NULL;
+}
+
+/* Gives 'rule' (or nothing, if it is NULL) a route index of datapath 'backer'
+ * for class 'class_id'.  Returns NULL if there are no more. */
+struct planb_counter *
+planb_counter_create(struct planb_backer *backer, uint32_t class_id,
+                     struct rule_dpif *rule)
+{
+    struct planb_counter *counter = NULL;
+    struct dpif_flow_stats stats;
+    struct planb_block *block;
+    bool used_before = false;
+
+    ovs_mutex_lock(&backer->mutex);
+    block = get_open_block(backer, class_id);
+    if (block) {
+        unsigned int i = 0;
+
+        while (block->counters[i]) {
+            i++;
+        }
+        used_before = block->used_before[i];
+        counter = xzalloc(sizeof *counter);
+        counter->backer = backer;
+        atomic_init(&counter->rule, rule);
+        block_add(backer, block, i, counter);
+    }
+    ovs_mutex_unlock(&backer->mutex);
+
+    if (!counter) {
+        return NULL;
+    }
+
+    if (used_before
+        && !dpif_planb_get_route_stats(backer->dpif, counter->index, &stats)) {
+        counter->n_packets = stats.n_packets;
+        counter->n_bytes = stats.n_bytes;
     }
     if (rule) {
         ovs_mutex_lock(&rule->stats_mutex);
@@ -139,8 +230,7 @@ planb_counter_retire(struct planb_counter *counter)
     }
 
     ovs_mutex_lock(&backer->mutex);
-    backer->counters[counter->index] = NULL;
-    id_pool_free_id(backer->indexes, counter->index);
+    block_remove(backer, counter);
     ovs_mutex_unlock(&backer->mutex);
     free(counter);
 }

@@ -91,6 +91,16 @@ struct planb_counter {
     uint64_t n_packets, n_bytes;
 };
 
+/* A block of route indexes, all of one class. */
+struct planb_block {
+    struct hmap_node node;          /* In planb_backer's 'open_blocks'. */
+    uint32_t block_no;              /* Indexes divided by their number. */
+    uint32_t class_id;
+    unsigned int n_counters;
+    struct planb_counter *counters[DPIF_PLANB_BLOCK_SIZE];
+    bool used_before[DPIF_PLANB_BLOCK_SIZE]; /* Has the datapath counted? */
+};
+
 /* A route that has left the flow table, but that packets may still take. */
 struct planb_drain {
     struct rule_dpif *rule;         /* Holds a reference. */
@@ -222,10 +232,12 @@ struct planb_backer {
 
     struct ovs_mutex mutex;
     struct ovs_list tables OVS_GUARDED; /* "struct planb_rt"s. */
-    struct id_pool *indexes OVS_GUARDED; /* Route indexes. */
-    uint32_t n_used_indexes OVS_GUARDED; /* All that were ever used. */
-    struct planb_counter **counters OVS_GUARDED; /* By route index. */
-    size_t allocated_counters OVS_GUARDED;
+    struct id_pool *block_nos OVS_GUARDED; /* Blocks of route indexes. */
+    struct planb_block **blocks OVS_GUARDED; /* By number. */
+    uint32_t n_blocks OVS_GUARDED;  /* All that there ever were. */
+    size_t allocated_blocks OVS_GUARDED;
+    struct hmap open_blocks OVS_GUARDED; /* Those with free indexes, by
+                                          * class. */
 
     /* Written by the compiler, with 'mutex'. */
     struct cmap bindings;           /* "struct planb_binding"s. */
@@ -271,7 +283,10 @@ void planb_class_count_route(struct planb_class *, bool inserted);
 
 /* ofproto-dpif-planb-count.c. */
 struct planb_counter *planb_counter_create(struct planb_backer *,
+                                           uint32_t class_id,
                                            struct rule_dpif *);
+struct planb_counter *planb_counter_lookup(const struct planb_backer *,
+                                           uint32_t index);
 void planb_counter_retire(struct planb_counter *);
 
 /* ofproto-dpif-planb-compile.c. */

@@ -89,12 +89,14 @@ planb_route_from_index(struct planb_rt *t, uint32_t index)
 {
     struct planb_backer *backer = t->backer;
     struct planb_route *route = NULL;
+    struct planb_counter *counter;
 
     ovs_mutex_lock(&backer->mutex);
-    if (index < backer->n_used_indexes && backer->counters[index]) {
+    counter = planb_counter_lookup(backer, index);
+    if (counter) {
         struct rule_dpif *rule;
 
-        atomic_read_relaxed(&backer->counters[index]->rule, &rule);
+        atomic_read_relaxed(&counter->rule, &rule);
         route = rule ? rule->planb.route : NULL;
     }
     ovs_mutex_unlock(&backer->mutex);
@@ -170,21 +172,19 @@ route_create(struct planb_rt *t, struct rule_dpif *rule)
     route->table = t;
     ovs_refcount_ref(&t->ref_cnt);
     route->blocks = why;
-    if (!route->blocks) {
-        route->counter = planb_counter_create(t->backer, rule);
-        if (!route->counter) {
-            route->blocks = "found no free route index in the datapath";
-        }
+    if (!route->blocks && !planb_class_add_route(route)) {
+        route->blocks = "found no free route class";
     }
     if (!route->blocks) {
-        route->prefix = prefix;
-        route->prefix.value = route->counter->index;
-        if (planb_class_add_route(route)) {
+        route->counter = planb_counter_create(t->backer, route->class->id,
+                                              rule);
+        if (route->counter) {
+            route->prefix = prefix;
+            route->prefix.value = route->counter->index;
             atomic_store_relaxed(&rule->planb.class_id, route->class->id);
         } else {
-            planb_counter_retire(route->counter);
-            route->counter = NULL;
-            route->blocks = "found no free route class";
+            planb_class_remove_route(route);
+            route->blocks = "found no free route index in the datapath";
         }
     }
     rule->planb.route = route;
@@ -496,15 +496,8 @@ planb_rt_enable(struct ofproto_dpif *ofproto, struct planb_bridge *bridge,
     OVS_EXCLUDED(ofproto_mutex)
 {
     struct planb_backer *backer = ofproto->backer->planb;
-    struct planb_counter *miss_counter = planb_counter_create(backer, NULL);
     struct planb_rt *t;
     struct rule_dpif *rule;
-
-    if (!miss_counter) {
-        VLOG_WARN("bridge %s: table %"PRIu8" is not accelerated: no free "
-                  "route index", ofproto->up.name, table_id);
-        return;
-    }
 
     t = xzalloc(sizeof *t);
     ovs_refcount_init(&t->ref_cnt);
@@ -518,16 +511,22 @@ planb_rt_enable(struct ofproto_dpif *ofproto, struct planb_bridge *bridge,
     hmap_init(&t->classes);
     ovs_mutex_init(&t->mutex);
     ovsrcu_init(&t->tree, NULL);
-    t->miss_counter = miss_counter;
-    t->miss_index = miss_counter->index;
 
     if (last_dp_id == UINT32_MAX || !planb_class_create_miss(t)) {
         VLOG_WARN("bridge %s: table %"PRIu8" is not accelerated: no free "
                   "route class", ofproto->up.name, table_id);
-        planb_counter_retire(miss_counter);
         planb_rt_free(t);
         return;
     }
+    t->miss_counter = planb_counter_create(backer, t->miss->id, NULL);
+    if (!t->miss_counter) {
+        VLOG_WARN("bridge %s: table %"PRIu8" is not accelerated: no free "
+                  "route index", ofproto->up.name, table_id);
+        planb_class_destroy_miss(t);
+        planb_rt_free(t);
+        return;
+    }
+    t->miss_index = t->miss_counter->index;
     t->dp_id = ++last_dp_id;
     cmap_insert(&planb_rts, &t->dp_node, hash_int(t->dp_id, 0));
 
@@ -750,7 +749,9 @@ planb_backer_create(struct dpif *dpif)
     latch_init(&backer->exit);
     ovs_mutex_init(&backer->mutex);
     ovs_list_init(&backer->tables);
-    backer->indexes = id_pool_create(0, features.max_routes);
+    backer->block_nos = id_pool_create(0, (features.max_routes
+                                           / DPIF_PLANB_BLOCK_SIZE));
+    hmap_init(&backer->open_blocks);
     cmap_init(&backer->bindings);
     return backer;
 }
@@ -762,8 +763,9 @@ planb_backer_destroy(struct planb_backer *backer)
 {
     planb_compiler_stop(backer);
     cmap_destroy(&backer->bindings);
-    id_pool_destroy(backer->indexes);
-    free(backer->counters);
+    id_pool_destroy(backer->block_nos);
+    hmap_destroy(&backer->open_blocks);
+    free(backer->blocks);
     ovs_mutex_destroy(&backer->mutex);
     latch_destroy(&backer->exit);
     latch_destroy(&backer->wake);
