@@ -485,8 +485,11 @@ add_rules(struct planb_table *table, const struct planb_rule rules[],
         table->rules = p;
         table->allocated_rules = new;
     }
-    memcpy(&table->rules[*n_rules], rules, n * sizeof *rules);
-    *n_rules += n;
+    if (n) {
+        /* There may be no 'table->rules' yet. */
+        memcpy(&table->rules[*n_rules], rules, n * sizeof *rules);
+        *n_rules += n;
+    }
     return 0;
 }
 
