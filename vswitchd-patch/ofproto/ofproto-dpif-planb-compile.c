@@ -469,13 +469,14 @@ forget_table(struct planb_rt *t)
     planb_rt_unref(t);
 }
 
-/* Does everything that is due for 'backer'. */
-static void
+/* Does everything that is due for 'backer'.  Returns true if there are tables
+ * left. */
+static bool
 compiler_run(struct planb_backer *backer, long long int *next_sweep)
 {
     long long int now = time_msec();
     struct planb_rt **tables;
-    size_t n = 0, i;
+    size_t n = 0, n_left = 0, i;
 
     ovs_mutex_lock(&backer->mutex);
     tables = xmalloc(MAX(ovs_list_size(&backer->tables), 1) * sizeof *tables);
@@ -499,6 +500,7 @@ compiler_run(struct planb_backer *backer, long long int *next_sweep)
             forget_table(t);
         } else {
             serve_requests(t, now);
+            n_left++;
         }
     }
     free(tables);
@@ -508,6 +510,7 @@ compiler_run(struct planb_backer *backer, long long int *next_sweep)
         age_bindings(backer, now);
         *next_sweep = now + SWEEP_INTERVAL;
     }
+    return n_left > 0;
 }
 
 static void *
@@ -518,10 +521,11 @@ compiler_main(void *backer_)
 
     while (!latch_is_set(&backer->exit)) {
         latch_poll(&backer->wake);
-        compiler_run(backer, &next_sweep);
+        if (compiler_run(backer, &next_sweep)) {
+            poll_timer_wait_until(next_sweep);
+        }
         latch_wait(&backer->wake);
         latch_wait(&backer->exit);
-        poll_timer_wait_until(next_sweep);
         poll_block();
     }
     return NULL;

@@ -33,12 +33,29 @@
  * the rule leaves the flow table.  What was counted is credited to the rule,
  * or to the one that has replaced it, when someone looks. */
 
+/* Returns the 'struct planb_class_blocks' of class 'class_id', or NULL. */
+static struct planb_class_blocks *
+class_blocks_lookup(const struct planb_backer *backer, uint32_t class_id)
+    OVS_REQUIRES(backer->mutex)
+{
+    struct planb_class_blocks *cb;
+
+    HMAP_FOR_EACH_WITH_HASH (cb, node, hash_int(class_id, 0),
+                             &backer->class_blocks) {
+        if (cb->class_id == class_id) {
+            return cb;
+        }
+    }
+    return NULL;
+}
+
 /* Adds a block of route indexes for class 'class_id' to 'backer'.  Returns
  * NULL if there are no more. */
 static struct planb_block *
 block_create(struct planb_backer *backer, uint32_t class_id)
     OVS_REQUIRES(backer->mutex)
 {
+    struct planb_class_blocks *cb;
     struct planb_block *block;
     uint32_t block_no;
 
@@ -46,10 +63,19 @@ block_create(struct planb_backer *backer, uint32_t class_id)
         return NULL;
     }
 
+    cb = class_blocks_lookup(backer, class_id);
+    if (!cb) {
+        cb = xzalloc(sizeof *cb);
+        cb->class_id = class_id;
+        ovs_list_init(&cb->open);
+        hmap_insert(&backer->class_blocks, &cb->node, hash_int(class_id, 0));
+    }
+
     block = xzalloc(sizeof *block);
     block->block_no = block_no;
-    block->class_id = class_id;
-    hmap_insert(&backer->open_blocks, &block->node, hash_int(class_id, 0));
+    block->class_blocks = cb;
+    ovs_list_push_back(&cb->open, &block->node);
+    cb->n_blocks++;
     if (block_no < backer->n_blocks) {
         memset(block->used_before, true, sizeof block->used_before);
     } else {
@@ -72,28 +98,24 @@ static struct planb_block *
 get_open_block(struct planb_backer *backer, uint32_t class_id)
     OVS_REQUIRES(backer->mutex)
 {
-    struct planb_block *block;
+    const struct planb_class_blocks *cb = class_blocks_lookup(backer,
+                                                              class_id);
 
-    HMAP_FOR_EACH_WITH_HASH (block, node, hash_int(class_id, 0),
-                             &backer->open_blocks) {
-        if (block->class_id == class_id) {
-            return block;
-        }
-    }
-    return block_create(backer, class_id);
+    return (cb && !ovs_list_is_empty(&cb->open)
+            ? CONTAINER_OF(ovs_list_front(&cb->open), struct planb_block, node)
+            : block_create(backer, class_id));
 }
 
 /* Gives 'counter' the free route index 'i' of 'block'. */
 static void
-block_add(struct planb_backer *backer, struct planb_block *block,
-          unsigned int i, struct planb_counter *counter)
-    OVS_REQUIRES(backer->mutex)
+block_add(struct planb_block *block, unsigned int i,
+          struct planb_counter *counter)
 {
     counter->index = block->block_no * DPIF_PLANB_BLOCK_SIZE + i;
     block->counters[i] = counter;
     block->used_before[i] = true;
     if (++block->n_counters == DPIF_PLANB_BLOCK_SIZE) {
-        hmap_remove(&backer->open_blocks, &block->node);
+        ovs_list_remove(&block->node);
     }
 }
 
@@ -104,17 +126,21 @@ block_remove(struct planb_backer *backer, struct planb_counter *counter)
 {
     uint32_t block_no = counter->index / DPIF_PLANB_BLOCK_SIZE;
     struct planb_block *block = backer->blocks[block_no];
+    struct planb_class_blocks *cb = block->class_blocks;
 
     block->counters[counter->index % DPIF_PLANB_BLOCK_SIZE] = NULL;
     if (block->n_counters-- == DPIF_PLANB_BLOCK_SIZE) {
-        hmap_insert(&backer->open_blocks, &block->node,
-                    hash_int(block->class_id, 0));
+        ovs_list_push_back(&cb->open, &block->node);
     }
     if (!block->n_counters) {
-        hmap_remove(&backer->open_blocks, &block->node);
+        ovs_list_remove(&block->node);
         backer->blocks[block_no] = NULL;
         id_pool_free_id(backer->block_nos, block_no);
         free(block);
+        if (!--cb->n_blocks) {
+            hmap_remove(&backer->class_blocks, &cb->node);
+            free(cb);
+        }
     }
 }
 
@@ -153,7 +179,7 @@ planb_counter_create(struct planb_backer *backer, uint32_t class_id,
         counter = xzalloc(sizeof *counter);
         counter->backer = backer;
         atomic_init(&counter->rule, rule);
-        block_add(backer, block, i, counter);
+        block_add(block, i, counter);
     }
     ovs_mutex_unlock(&backer->mutex);
 

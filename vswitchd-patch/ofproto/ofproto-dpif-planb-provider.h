@@ -91,11 +91,20 @@ struct planb_counter {
     uint64_t n_packets, n_bytes;
 };
 
+/* The blocks of route indexes of a class. */
+struct planb_class_blocks {
+    struct hmap_node node;          /* In planb_backer's 'class_blocks'. */
+    uint32_t class_id;
+    size_t n_blocks;
+    struct ovs_list open;           /* "struct planb_block"s that have free
+                                     * indexes. */
+};
+
 /* A block of route indexes, all of one class. */
 struct planb_block {
-    struct hmap_node node;          /* In planb_backer's 'open_blocks'. */
+    struct planb_class_blocks *class_blocks;
+    struct ovs_list node;           /* In its 'open', unless full. */
     uint32_t block_no;              /* Indexes divided by their number. */
-    uint32_t class_id;
     unsigned int n_counters;
     struct planb_counter *counters[DPIF_PLANB_BLOCK_SIZE];
     bool used_before[DPIF_PLANB_BLOCK_SIZE]; /* Has the datapath counted? */
@@ -236,8 +245,7 @@ struct planb_backer {
     struct planb_block **blocks OVS_GUARDED; /* By number. */
     uint32_t n_blocks OVS_GUARDED;  /* All that there ever were. */
     size_t allocated_blocks OVS_GUARDED;
-    struct hmap open_blocks OVS_GUARDED; /* Those with free indexes, by
-                                          * class. */
+    struct hmap class_blocks OVS_GUARDED; /* "struct planb_class_blocks"es. */
 
     /* Written by the compiler, with 'mutex'. */
     struct cmap bindings;           /* "struct planb_binding"s. */

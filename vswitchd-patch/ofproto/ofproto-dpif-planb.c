@@ -751,7 +751,7 @@ planb_backer_create(struct dpif *dpif)
     ovs_list_init(&backer->tables);
     backer->block_nos = id_pool_create(0, (features.max_routes
                                            / DPIF_PLANB_BLOCK_SIZE));
-    hmap_init(&backer->open_blocks);
+    hmap_init(&backer->class_blocks);
     cmap_init(&backer->bindings);
     return backer;
 }
@@ -764,7 +764,7 @@ planb_backer_destroy(struct planb_backer *backer)
     planb_compiler_stop(backer);
     cmap_destroy(&backer->bindings);
     id_pool_destroy(backer->block_nos);
-    hmap_destroy(&backer->open_blocks);
+    hmap_destroy(&backer->class_blocks);
     free(backer->blocks);
     ovs_mutex_destroy(&backer->mutex);
     latch_destroy(&backer->exit);
