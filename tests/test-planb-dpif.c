@@ -838,9 +838,25 @@ random_flow(const uint8_t *data, size_t size, char **key_s, char **actions_s)
     if (!random_range(8)) {
         ds_put_cstr(&actions, "push_vlan(vid=9,pcp=0),");
     }
-    ds_put_cstr(&actions, random_range(8) ? "2"
-                : random_range(2) ? "2,set(eth(dst=02:00:00:00:00:99)),3"
-                : "3,pop_vlan");
+    switch (random_range(16)) {
+    case 0:
+        ds_clear(&actions);
+        ds_put_cstr(&actions, "drop");
+        break;
+    case 1:
+        /* Dropped, too, in the end. */
+        ds_put_cstr(&actions, "count_route");
+        break;
+    case 2:
+        ds_put_cstr(&actions, "2,set(eth(dst=02:00:00:00:00:99)),3");
+        break;
+    case 3:
+        ds_put_cstr(&actions, "3,pop_vlan");
+        break;
+    default:
+        ds_put_cstr(&actions, "2");
+        break;
+    }
 
     ofpbuf_init(&key, 0);
     ofpbuf_init(&mask, 0);

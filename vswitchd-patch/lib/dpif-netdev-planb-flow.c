@@ -23,6 +23,7 @@
 #include "flow.h"
 #include "netdev-offload.h"
 #include "netlink.h"
+#include "odp-execute.h"
 #include "odp-util.h"
 #include "packets.h"
 
@@ -54,7 +55,7 @@ struct dp_planb_flow {
     struct dp_netdev_flow *flow;
 
     /* The flow's actions. */
-    odp_port_t out_port;
+    odp_port_t out_port;        /* ODPP_NONE to drop packets. */
     bool count_route;
     bool match_more;            /* Is any mask in 'more' nonzero? */
     uint16_t tcp_flags;         /* Of the current batch. */
@@ -64,7 +65,8 @@ struct dp_planb_flow {
     /* The current batch. */
     uint32_t n_packets;
     uint32_t n_bytes;
-    uint64_t pad;
+
+    const struct nlattr *drop;  /* OVS_ACTION_ATTR_DROP, or NULL. */
 
     struct dp_planb_match more[N_MATCH_WORDS - N_REWRITE_WORDS];
 };
@@ -298,9 +300,8 @@ compile_actions(const struct dp_netdev_flow *flow, struct dp_planb_flow *f)
     const struct nlattr *a;
     unsigned int left;
 
-    f->count_route = false;
+    f->out_port = ODPP_NONE;
     memset(f->keep, 0xff, sizeof f->keep);
-    memset(f->set, 0, sizeof f->set);
     NL_ATTR_FOR_EACH (a, left, actions->actions, actions->size) {
         switch (nl_attr_type(a)) {
         case OVS_ACTION_ATTR_COUNT_ROUTE:
@@ -320,11 +321,15 @@ compile_actions(const struct dp_netdev_flow *flow, struct dp_planb_flow *f)
             f->out_port = nl_attr_get_odp_port(a);
             return NLA_ALIGN(a->nla_len) >= left;
 
+        case OVS_ACTION_ATTR_DROP:
+            f->drop = a;
+            return true;
+
         default:
             return false;
         }
     }
-    return false;
+    return true;
 }
 
 /* The cache. */
@@ -483,28 +488,43 @@ flows_find(struct dp_planb_flows *flows, uint32_t class_id,
     return NULL;
 }
 
-/* What is sent to one port. */
+/* What is sent to one port, or dropped for one reason. */
 struct output {
     odp_port_t port_no;
+    const struct nlattr *drop;
     struct dp_packet_batch batch;
 };
 
-/* Adds 'packet' to what is sent to 'port_no'. */
+/* Adds 'packet' to what is sent or dropped as 'f' has it. */
 static inline void
-add_output(struct output outputs[], size_t *n_outputs, odp_port_t port_no,
-           struct dp_packet *packet)
+add_output(struct output outputs[], size_t *n_outputs,
+           const struct dp_planb_flow *f, struct dp_packet *packet)
 {
     struct output *output = outputs;
 
-    while (output < &outputs[*n_outputs] && output->port_no != port_no) {
+    while (output < &outputs[*n_outputs]
+           && (output->port_no != f->out_port || output->drop != f->drop)) {
         output++;
     }
     if (output == &outputs[*n_outputs]) {
-        output->port_no = port_no;
+        output->port_no = f->out_port;
+        output->drop = f->drop;
         dp_packet_batch_init(&output->batch);
         ++*n_outputs;
     }
     dp_packet_batch_add(&output->batch, packet);
+}
+
+/* Sends or drops the packets of 'output'. */
+static void
+execute_output(struct dp_netdev_pmd_thread *pmd, struct output *output)
+{
+    if (output->port_no != ODPP_NONE) {
+        dp_execute_output_action(pmd, &output->batch, true, output->port_no);
+    } else {
+        odp_execute_actions(pmd, &output->batch, true, output->drop,
+                            output->drop ? output->drop->nla_len : 0, NULL);
+    }
 }
 
 /* Forwards those packets in 'batch' whose flows 'pmd' has in its cache, and
@@ -568,7 +588,7 @@ dp_planb_forward(struct dp_netdev_pmd_thread *pmd,
         rewrite_word(f, headers, 0);
         rewrite_word(f, headers, 1);
         rewrite_word(f, headers, 2);
-        add_output(outputs, &n_outputs, f->out_port, packet);
+        add_output(outputs, &n_outputs, f, packet);
     }
 
     /* By now the counters are in the cache. */
@@ -592,7 +612,6 @@ dp_planb_forward(struct dp_netdev_pmd_thread *pmd,
                             n_forwarded);
 
     for (size_t j = 0; j < n_outputs; j++) {
-        dp_execute_output_action(pmd, &outputs[j].batch, true,
-                                 outputs[j].port_no);
+        execute_output(pmd, &outputs[j]);
     }
 }
