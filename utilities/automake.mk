@@ -12,15 +12,22 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 
-# Both commands do their own set-up and build, so they are run from the source
+# These commands do their own set-up and build, so they are run from the source
 # tree and not installed.
 EXTRA_DIST += \
+	utilities/planb-bench-ovs \
+	utilities/planb-bench-ovs.8 \
 	utilities/planb-check \
 	utilities/planb-check.8 \
 	utilities/planb-common \
 	utilities/planb-demo \
 	utilities/planb-demo.8 \
+	utilities/planb_bench_ovs.py \
 	utilities/planb_demo.py \
+	utilities/planb_openflow.py \
+	utilities/planb_router.py \
+	utilities/planb_switch.py \
+	utilities/planb_traffic.py \
 	utilities/debian-packages
 
 bin_PROGRAMS += utilities/planb-fib
