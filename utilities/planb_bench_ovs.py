@@ -140,6 +140,7 @@ class Churn:
         self.rng = random.Random(3)
         self.withdrawn = []
         self.flips = []         # (sent, barrier's reply, port since then)
+        self.end = None         # Of all changes.
         self.n_changes = 0
         self.probe_port = 0
         self.moved = False
@@ -200,7 +201,7 @@ class Churn:
                 wake = min(next_flip, start + seconds,
                            next_batch if self.regime.rate > 0 else next_flip)
                 self.conn.receive(max(0, wake - time.monotonic()))
-        self.conn.barrier()
+        self.end = self.conn.barrier()
         return self.n_changes / (time.monotonic() - start)
 
     def finish(self):
@@ -293,7 +294,7 @@ class Bench(Router):
                 ticks += int(fields[11]) + int(fields[12])
         return ticks / os.sysconf("SC_CLK_TCK")
 
-    def probe_gap(self, flips):
+    def probe_gap(self, flips, end):
         """Returns the longest time between two packets to the probe's route,
         and for how long packets went to the old port after each reply, in
         msec."""
@@ -302,10 +303,11 @@ class Bench(Router):
         both = sorted(times[0] + times[1])
         if not both:
             return 0., []
-        both = [t for t in both if t >= flips[0][1]]
+        both = [t for t in both if flips[0][1] <= t < end]
         gap = max((b - a for a, b in zip(both, both[1:])), default=0.)
         follow = []
-        for (_, reply, port), (end, _, _) in zip(flips[1:], flips[2:]):
+        ends = [sent for sent, _, _ in flips[2:]] + [end]
+        for (_, reply, port), end in zip(flips[1:], ends):
             late = [t for t in times[1 - port] if reply < t < end]
             follow.append(1000 * (max(late) - reply) if late else 0.)
         return 1000 * gap, follow
@@ -398,7 +400,7 @@ class Bench(Router):
             churn.finish()
             for i in range(2):
                 self.sw.del_port("probe%d" % i)
-            gap, follow = self.probe_gap(churn.flips)
+            gap, follow = self.probe_gap(churn.flips, churn.end)
         self.tear_down(setup, regime)
         self.results[setup, regime].append(
             Result(*result, gap, follow, cpu, changes))

@@ -52,6 +52,7 @@ planb_ovs_new_files = $(patsubst $(srcdir)/%,%,$(planb_ovs_files))
 EXTRA_DIST += \
 	build-aux/ovs-copy \
 	build-aux/ovs-unpack \
+	vswitchd-patch/MEASUREMENTS.md \
 	$(planb_series) \
 	$(planb_patches) \
 	$(planb_ovs_files)

@@ -210,7 +210,6 @@ compile_match(const struct dp_netdev_flow *flow, struct dp_planb_flow *f)
     WC_MASK_FIELD(&can, ct_label);
     if (flow_wildcards_has_extra(&can, &wc)
         || wc.masks.planb != UINT32_MAX
-        || flow->flow.recirc_id
         || flow->flow.packet_type != htonl(PT_ETH)
         || flow->flow.dl_type != htons(ETH_TYPE_IPV6)
         || flow->flow.vlans[0].tci
@@ -405,7 +404,8 @@ dp_planb_learn__(struct dp_planb_pmd *pmd, struct dp_netdev_flow *flow,
     struct dp_planb_flow *f;
     uint64_t tag;
 
-    if (!flows || !headers || flow->flow.planb != packet->md.planb) {
+    if (!flows || !headers || flow->flow.planb != packet->md.planb
+        || flow->flow.recirc_id) {
         return;
     }
     tag = make_tag(flow->flow.planb, flow->flow.in_port.odp_port,
