@@ -282,7 +282,7 @@ apply_changes(struct planb_rt *t, const struct planb_change changes[],
     size_t i;
 
     routes[n_routes].index = t->miss_index;
-    routes[n_routes++].class_id = t->miss->id;
+    routes[n_routes++].class_id = t->miss_id;
     for (i = 0; i < n; i++) {
         const struct planb_change *c = &changes[i];
 

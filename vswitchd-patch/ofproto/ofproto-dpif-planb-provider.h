@@ -161,8 +161,10 @@ struct planb_rt {
      * tables and later ones.  OVS_VERSION_MAX if it is not. */
     ATOMIC(ovs_version_t) since;
 
-    /* The class of the addresses without a route, and its route index. */
+    /* The class of the addresses without a route, and its route index.  The
+     * compiler may need the numbers after the class is gone. */
     struct planb_class *miss;
+    uint32_t miss_id;
     struct planb_counter *miss_counter;
     uint32_t miss_index;
 

@@ -518,7 +518,8 @@ planb_rt_enable(struct ofproto_dpif *ofproto, struct planb_bridge *bridge,
         planb_rt_free(t);
         return;
     }
-    t->miss_counter = planb_counter_create(backer, t->miss->id, NULL);
+    t->miss_id = t->miss->id;
+    t->miss_counter = planb_counter_create(backer, t->miss_id, NULL);
     if (!t->miss_counter) {
         VLOG_WARN("bridge %s: table %"PRIu8" is not accelerated: no free "
                   "route index", ofproto->up.name, table_id);
