@@ -21,6 +21,7 @@
  *     packets     Sends packets through a dummy datapath.
  *     batches     Looks up batches with mixed contents.
  *     flow-put    Modifies one of two overlapping flows.
+ *     counts      Counts many packets of a route, and reads meanwhile.
  *     threads     Looks up, counts, changes and reads in several threads. */
 
 #include <config.h>
@@ -1040,6 +1041,90 @@ test_flows(void)
     stop_datapath();
 }
 
+/* Test of counters. */
+
+#define COUNTED_SIZE 1000
+#define N_COUNTED 3000000
+
+static atomic_bool counted;
+
+/* Counts packets of COUNTED_SIZE bytes for route 1. */
+static void *
+count_thread(void *pmd)
+{
+    for (int i = 0; i < N_COUNTED; i++) {
+        dp_planb_count_packet(pmd, 1, COUNTED_SIZE);
+    }
+    atomic_store(&counted, true);
+    return NULL;
+}
+
+static void
+check_route(uint32_t index, uint64_t n_packets, uint64_t n_bytes)
+{
+    struct dpif_flow_stats stats;
+
+    CHECK(dpif_planb_get_route_stats(dpif, index, &stats), 0);
+    if (stats.n_packets != n_packets || stats.n_bytes != n_bytes) {
+        ovs_fatal(0, "route %"PRIu32": %"PRIu64" packets, %"PRIu64" bytes, "
+                  "expected %"PRIu64", %"PRIu64, index, stats.n_packets,
+                  stats.n_bytes, n_packets, n_bytes);
+    }
+}
+
+static void
+test_counts(void)
+{
+    static const size_t sizes[] = {
+        0, 60, DP_PLANB_MAX_LATEST_SIZE - 1, DP_PLANB_MAX_LATEST_SIZE,
+        DP_PLANB_MAX_LATEST_SIZE + 1, UINT32_MAX,
+    };
+    uint64_t last = 0, n_packets = 0, n_bytes = 0;
+    unsigned int n_between = 0;
+    struct dp_planb_pmd *pmd;
+    pthread_t thread;
+    bool done;
+
+    start_datapath();
+    add_routes(DP_PLANB_CHUNK_SIZE + 3);
+    pmd = dp_planb_pmd_create(dpif_netdev_get_planb(dpif), 5, 0);
+
+    /* Packets and bytes belong together, whenever they are read. */
+    atomic_init(&counted, false);
+    thread = ovs_thread_create("count", count_thread, pmd);
+    do {
+        struct dpif_flow_stats stats;
+
+        atomic_read(&counted, &done);
+        CHECK(dpif_planb_get_route_stats(dpif, 1, &stats), 0);
+        ovs_assert(stats.n_packets >= last);
+        ovs_assert(stats.n_bytes == stats.n_packets * COUNTED_SIZE);
+        n_between += stats.n_packets > last;
+        last = stats.n_packets;
+    } while (!done);
+    xpthread_join(thread, NULL);
+    fprintf(stderr, "read %u different counts\n", n_between);
+    check_route(1, N_COUNTED, UINT64_C(1) * N_COUNTED * COUNTED_SIZE);
+
+    /* Every size, and every one alone for as long as it may last. */
+    for (int i = 0; i < ARRAY_SIZE(sizes); i++) {
+        for (int j = 0; j < 3 * DP_PLANB_MAX_LATEST + 1; j++) {
+            dp_planb_count_packet(pmd, DP_PLANB_CHUNK_SIZE + 1, sizes[i]);
+            n_packets++;
+            n_bytes += sizes[i];
+            check_route(DP_PLANB_CHUNK_SIZE + 1, n_packets, n_bytes);
+        }
+    }
+    check_route(DP_PLANB_CHUNK_SIZE, 0, 0);
+    check_route(DP_PLANB_CHUNK_SIZE + 2, 0, 0);
+
+    /* What a thread has counted outlives it. */
+    dp_planb_pmd_destroy(pmd);
+    check_route(1, N_COUNTED, UINT64_C(1) * N_COUNTED * COUNTED_SIZE);
+    check_route(DP_PLANB_CHUNK_SIZE + 1, n_packets, n_bytes);
+    stop_datapath();
+}
+
 /* Test with threads. */
 
 #define N_THREADS 3
@@ -1186,6 +1271,7 @@ test_planb_dpif_main(int argc, char *argv[])
         { "batches", test_batches },
         { "flow-put", test_flow_put },
         { "flows", test_flows },
+        { "counts", test_counts },
         { "threads", test_threads },
     };
 
@@ -1196,8 +1282,8 @@ test_planb_dpif_main(int argc, char *argv[])
             return;
         }
     }
-    ovs_fatal(0, "usage: %s packets | batches | flow-put | flows | threads",
-              argv[0]);
+    ovs_fatal(0, "usage: %s packets | batches | flow-put | flows | counts | "
+              "threads", argv[0]);
 }
 
 OVSTEST_REGISTER("test-planb-dpif", test_planb_dpif_main);

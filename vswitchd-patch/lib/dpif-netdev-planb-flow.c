@@ -170,7 +170,7 @@ put_headers(const struct flow *flow, uint8_t headers[DP_PLANB_HEADERS_LEN])
     memcpy(&h->ip6.ip6_dst, &flow->ipv6_dst, sizeof h->ip6.ip6_dst);
 }
 
-/* Compiles the match of 'flow' to 'f->mask' and 'f->value'.  Returns false if
+/* Compiles the match of 'flow' to 'f->match' and 'f->more'.  Returns false if
  * that cannot be done. */
 static bool
 compile_match(const struct dp_netdev_flow *flow, struct dp_planb_flow *f)

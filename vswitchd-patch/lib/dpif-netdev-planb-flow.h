@@ -47,8 +47,8 @@
  * The cache knows only a common shape of flow: packets without VLAN tag or
  * IPv6 extension header, and actions that count the route, set Ethernet
  * addresses, traffic class, flow label or hop limit, and then output to one
- * port or drop.  These need no checksum to be adjusted.  Everything else, and every
- * packet that is not in the cache, takes the ordinary path, to the same
+ * port or drop.  These need no checksum to be adjusted.  Everything else, and
+ * every packet that is not in the cache, takes the ordinary path, to the same
  * result.
  *
  * Packets that the cache forwards are counted for their flow and their route

@@ -186,14 +186,16 @@ lookup_addrs(struct dp_planb_pmd *pmd, const struct dp_planb_table *table,
     planb_lookup_batch(tree->tree, addrs, routes, n);
 
     for (size_t i = 0; i < n; i++) {
-        struct dp_planb_pmd_route *pmd_route
-            = dp_planb_get_pmd_route(pmd, routes[i]);
+        struct dp_planb_pmd_routes *chunk
+            = dp_planb_get_pmd_routes(pmd, routes[i]);
         struct dp_planb_result *result = &results[positions[i]];
 
-        OVS_PREFETCH_WRITE(pmd_route);
-        result->class_id = (OVS_LIKELY(pmd_route)
-                            ? dp_planb_get_class(pmd->planb, routes[i])
-                            : 0);
+        result->class_id = 0;
+        if (OVS_LIKELY(chunk)) {
+            OVS_PREFETCH_WRITE(&chunk->latest[routes[i]
+                                              & DP_PLANB_CHUNK_MASK]);
+            result->class_id = dp_planb_get_class(pmd->planb, routes[i]);
+        }
         result->route = routes[i];
         n_hits += routes[i] != tree->miss_index;
     }
@@ -599,6 +601,38 @@ dp_planb_pmd_create(struct dp_planb *planb, unsigned int core_id, int numa_id)
     return pmd;
 }
 
+/* Adds what the thread of 'chunk' has counted for the route at 'i' in there to
+ * '*n_packets' and '*n_bytes'.
+ *
+ * dp_planb_count_packet() moves the latest packets to the others by storing
+ * the new 'n_packets', then 'n_bytes', then 'latest', whose phase changes.  If
+ * 'n_packets' is the same before and after the rest has been read, and has
+ * that phase, then no store of the next move has been seen, and all of the
+ * last one. */
+static void
+read_pmd_route(struct dp_planb_pmd_routes *chunk, size_t i,
+               uint64_t *n_packets, uint64_t *n_bytes)
+{
+    struct dp_planb_pmd_route *route = &chunk->routes[i];
+    unsigned long long int packets, bytes, packets_after;
+    uint32_t latest;
+
+    do {
+        atomic_read_explicit(&route->n_packets, &packets,
+                             memory_order_acquire);
+        atomic_read_explicit(&chunk->latest[i], &latest,
+                             memory_order_acquire);
+        atomic_read_explicit(&route->n_bytes, &bytes, memory_order_acquire);
+        atomic_read_relaxed(&route->n_packets, &packets_after);
+    } while (packets != packets_after
+             || (!(packets & DP_PLANB_MAX_LATEST)
+                 != !(latest & DP_PLANB_LATEST_PHASE)));
+
+    *n_packets += packets + (latest / DP_PLANB_LATEST_PACKET
+                             % DP_PLANB_MAX_LATEST);
+    *n_bytes += bytes + (latest & DP_PLANB_LATEST_BYTES);
+}
+
 /* Adds what 'pmd' has counted for chunk 'chunk_no' to 'chunk'. */
 static void
 retire_pmd_routes(struct dp_planb_pmd *pmd, size_t chunk_no,
@@ -609,15 +643,8 @@ retire_pmd_routes(struct dp_planb_pmd *pmd, size_t chunk_no,
 
     atomic_read_relaxed(&pmd->routes[chunk_no], &pmd_chunk);
     for (size_t i = 0; pmd_chunk && i < DP_PLANB_CHUNK_SIZE; i++) {
-        struct dp_planb_pmd_route *route = &pmd_chunk->routes[i];
-        unsigned long long int n;
-
-        atomic_read_relaxed(&route->n_packets, &n);
-        if (n) {
-            chunk->routes[i].n_packets += n;
-            atomic_read_relaxed(&route->n_bytes, &n);
-            chunk->routes[i].n_bytes += n;
-        }
+        read_pmd_route(pmd_chunk, i, &chunk->routes[i].n_packets,
+                       &chunk->routes[i].n_bytes);
     }
 }
 
@@ -899,16 +926,12 @@ update_route(struct dp_planb *planb, uint32_t index, long long int now,
     struct dp_planb_pmd *pmd;
 
     LIST_FOR_EACH (pmd, node, &planb->pmds) {
-        struct dp_planb_pmd_route *pmd_route
-            = dp_planb_get_pmd_route(pmd, index);
+        struct dp_planb_pmd_routes *pmd_chunk
+            = dp_planb_get_pmd_routes(pmd, index);
 
-        if (pmd_route) {
-            unsigned long long int n;
-
-            atomic_read_relaxed(&pmd_route->n_packets, &n);
-            n_packets += n;
-            atomic_read_relaxed(&pmd_route->n_bytes, &n);
-            n_bytes += n;
+        if (pmd_chunk) {
+            read_pmd_route(pmd_chunk, index & DP_PLANB_CHUNK_MASK,
+                           &n_packets, &n_bytes);
         }
     }
     if (n_packets != route->n_packets_seen) {

@@ -82,8 +82,8 @@ extern "C" {
 
 struct smap;
 
-/* A chunk has the entries of this many consecutive route indexes: as many as a
- * thread has in a huge page. */
+/* A chunk has the entries of this many consecutive route indexes.  What a
+ * thread writes for most packets then is in a single huge page. */
 #define DP_PLANB_CHUNK_BITS 17
 #define DP_PLANB_CHUNK_SIZE (1u << DP_PLANB_CHUNK_BITS)
 #define DP_PLANB_CHUNK_MASK (DP_PLANB_CHUNK_SIZE - 1)
@@ -92,15 +92,30 @@ struct smap;
 #define DP_PLANB_MAX_CHUNKS 128
 #define DP_PLANB_MAX_ROUTES (DP_PLANB_MAX_CHUNKS * DP_PLANB_CHUNK_SIZE)
 
-/* A route, as one thread sees it.  Part of one cache line. */
+/* What a thread has counted for a route, but for its latest packets. */
 struct dp_planb_pmd_route {
-    atomic_ullong n_packets;    /* Counted by the thread. */
+    atomic_ullong n_packets;    /* A multiple of DP_PLANB_MAX_LATEST. */
     atomic_ullong n_bytes;
 };
-BUILD_ASSERT_DECL(CACHE_LINE_SIZE % sizeof(struct dp_planb_pmd_route) == 0);
 
-/* A chunk, as one thread sees it.  Aligned to cache lines. */
+/* The latest packets of a route are in 32 bits, so that a quarter of the cache
+ * lines serves as many routes.  They are moved to the route's 'struct
+ * dp_planb_pmd_route' whenever there are DP_PLANB_MAX_LATEST of them.  The 32
+ * bits have their bytes, their number, and the phase, a bit that the last one
+ * carries into.  So the phase tells which value of 'n_packets' the rest
+ * belongs to. */
+#define DP_PLANB_LATEST_BYTES ((UINT32_C(1) << 24) - 1)
+#define DP_PLANB_LATEST_PACKET (UINT32_C(1) << 24)
+#define DP_PLANB_MAX_LATEST 64
+#define DP_PLANB_LATEST_PHASE (DP_PLANB_MAX_LATEST * DP_PLANB_LATEST_PACKET)
+
+/* The longest packet whose bytes are among the latest. */
+#define DP_PLANB_MAX_LATEST_SIZE (DP_PLANB_LATEST_BYTES / DP_PLANB_MAX_LATEST)
+
+/* A chunk, as one thread sees it.  Aligned to cache lines, of which the latest
+ * packets of a block of routes fill one. */
 struct dp_planb_pmd_routes {
+    atomic_uint32_t latest[DP_PLANB_CHUNK_SIZE];
     struct dp_planb_pmd_route routes[DP_PLANB_CHUNK_SIZE];
 };
 
@@ -267,10 +282,10 @@ dp_planb_get_headers(const struct dp_packet *packet)
     }
 }
 
-/* Returns what 'pmd' has for route 'index', or a null pointer if that is
- * nothing. */
-static inline struct dp_planb_pmd_route *
-dp_planb_get_pmd_route(struct dp_planb_pmd *pmd, uint32_t index)
+/* Returns the chunk of 'pmd' that has route 'index' at 'index' &
+ * DP_PLANB_CHUNK_MASK, or a null pointer if there is none. */
+static inline struct dp_planb_pmd_routes *
+dp_planb_get_pmd_routes(struct dp_planb_pmd *pmd, uint32_t index)
 {
     uint32_t chunk_no = index >> DP_PLANB_CHUNK_BITS;
     struct dp_planb_pmd_routes *chunk;
@@ -280,9 +295,7 @@ dp_planb_get_pmd_route(struct dp_planb_pmd *pmd, uint32_t index)
     }
     atomic_read_explicit(&pmd->routes[chunk_no], &chunk,
                          memory_order_acquire);
-    return (OVS_LIKELY(chunk)
-            ? &chunk->routes[index & DP_PLANB_CHUNK_MASK]
-            : NULL);
+    return chunk;
 }
 
 /* Returns the class of route 'index', 0 if it has none. */
@@ -317,17 +330,43 @@ dp_planb_add_own(atomic_ullong *var, unsigned long long int n)
     atomic_store_relaxed(var, value + n);
 }
 
-/* Counts a packet of 'size' bytes for the route 'index'. */
+/* Counts a packet of 'size' bytes for the route 'index'.
+ *
+ * Readers depend on the order of the stores, see read_pmd_route(). */
 static inline void
 dp_planb_count_packet(struct dp_planb_pmd *pmd, uint32_t index, size_t size)
 {
-    struct dp_planb_pmd_route *route = dp_planb_get_pmd_route(pmd, index);
+    struct dp_planb_pmd_routes *chunk = dp_planb_get_pmd_routes(pmd, index);
+    struct dp_planb_pmd_route *route;
+    atomic_uint32_t *latest;
+    uint32_t old, new;
 
     /* Conntrack may hand out a fragment in a thread other than the one that
-     * has looked it up, so that 'route' could be null. */
-    if (OVS_LIKELY(route)) {
-        dp_planb_add_own(&route->n_packets, 1);
+     * has looked it up, so that 'chunk' could be null. */
+    if (OVS_UNLIKELY(!chunk)) {
+        return;
+    }
+    route = &chunk->routes[index & DP_PLANB_CHUNK_MASK];
+    latest = &chunk->latest[index & DP_PLANB_CHUNK_MASK];
+
+    if (OVS_UNLIKELY(size > DP_PLANB_MAX_LATEST_SIZE)) {
         dp_planb_add_own(&route->n_bytes, size);
+        size = 0;
+    }
+    atomic_read_relaxed(latest, &old);
+    new = old + DP_PLANB_LATEST_PACKET + size;
+    if (OVS_UNLIKELY((old ^ new) & DP_PLANB_LATEST_PHASE)) {
+        unsigned long long int n_bytes;
+
+        dp_planb_add_own(&route->n_packets, DP_PLANB_MAX_LATEST);
+        atomic_read_relaxed(&route->n_bytes, &n_bytes);
+        atomic_store_explicit(&route->n_bytes,
+                              n_bytes + (new & DP_PLANB_LATEST_BYTES),
+                              memory_order_release);
+        atomic_store_explicit(latest, new & DP_PLANB_LATEST_PHASE,
+                              memory_order_release);
+    } else {
+        atomic_store_relaxed(latest, new);
     }
 }
 
