@@ -820,6 +820,10 @@ random_flow(const uint8_t *data, size_t size, char **key_s, char **actions_s)
         ds_put_cstr(&actions, "set(eth(src=02:00:00:00:00:88"
                     "/00:ff:00:00:00:ff)),");
     }
+    if (!random_range(4)) {
+        ds_put_cstr(&actions, "set(eth(src=02:00:00:00:00:66,"
+                    "dst=02:00:00:00:00:55)),");
+    }
     if (flow.nw_proto && random_range(4)) {
         /* Not for packets that cannot be parsed. */
         WC_MASK_FIELD(&wc, nw_proto);

@@ -46,12 +46,8 @@ struct dp_planb_match {
 
 /* A compiled flow.  Most flows match on no more than the words that may be
  * changed, so that the first two cache lines serve a packet. */
-struct dp_planb_flow {
-    /* The packets that the flow is for.  A flow that cannot be compiled
-     * is kept too, so that it is not tried again, as one that matches no
-     * packet: a bit that the mask has not got is set in the value. */
-    struct dp_planb_match match[N_REWRITE_WORDS];
-
+OVS_ALIGNED_STRUCT(CACHE_LINE_SIZE, dp_planb_flow) {
+    struct dp_planb_match match[N_REWRITE_WORDS]; /* The packets it is for. */
     struct dp_netdev_flow *flow;
 
     /* The flow's actions. */
@@ -70,20 +66,20 @@ struct dp_planb_flow {
 
     struct dp_planb_match more[N_MATCH_WORDS - N_REWRITE_WORDS];
 };
-BUILD_ASSERT_DECL(sizeof(struct dp_planb_flow) == 3 * CACHE_LINE_SIZE);
 
 /* A flow is found by its tag, the route class, input port and hop limit of a
- * packet, among the flows of a set. */
+ * packet, among the flows of a set.
+ *
+ * A flow that cannot be compiled is kept too, so that it is not tried again.
+ * A bit that is in no packet's tag is set in its own. */
+#define TAG_NOT_COMPILED (UINT64_C(1) << 31)
+#define TAG_MAX_PORT ((UINT32_C(1) << 23) - 1)
 #define N_WAYS 4
 #define N_SETS 512
 BUILD_ASSERT_DECL(IS_POW2(N_SETS));
 
 struct dp_planb_flows {
-    /* Changes when a flow of a class or its actions go away. */
-    atomic_uint64_t seq;
-
-    /* The rest is for the thread that processes packets. */
-    OVS_ALIGNED_VAR(CACHE_LINE_SIZE) uint64_t seen_seq;
+    uint64_t seen_seq;          /* Of 'flows_seq' in struct dp_planb_pmd. */
     unsigned int n_conflicts;   /* Flows to be learned that found no room. */
     uint64_t tags[N_SETS][N_WAYS]; /* 0 where there is no flow. */
     OVS_ALIGNED_VAR(CACHE_LINE_SIZE)
@@ -126,8 +122,7 @@ put_word(uint8_t *headers, size_t i, uint64_t word)
     memcpy(headers + word_ofs(i), &word, sizeof word);
 }
 
-/* Returns the TCP flags of the packet with 'headers', 0 if it has none, as
- * miniflow_extract() does. */
+/* Returns the TCP flags of the packet with 'headers', 0 if it has none. */
 static inline uint16_t
 get_tcp_flags(const uint8_t *headers)
 {
@@ -181,6 +176,8 @@ compile_match(const struct dp_netdev_flow *flow, struct dp_planb_flow *f)
 
     memset(&wc, 0, sizeof wc);
     miniflow_expand(&flow->cr.mask->mf, &wc.masks);
+    /* An exact match has all 32 bits, of which the headers have other uses. */
+    wc.masks.ipv6_label &= htonl(IPV6_LABEL_MASK);
 
     /* The fields that are in the headers, and those that are the same for all
      * packets that have just been received and have no more than these
@@ -253,23 +250,27 @@ compile_bytes(struct dp_planb_flow *f, size_t ofs, const void *value_,
     }
 }
 
-/* Compiles 'a', an OVS_ACTION_ATTR_SET_MASKED.  Returns false if that cannot
- * be done. */
+/* Compiles 'a', an OVS_ACTION_ATTR_SET or, if 'masked', an
+ * OVS_ACTION_ATTR_SET_MASKED.  Returns false if that cannot be done. */
 static bool
-compile_set(const struct nlattr *a, struct dp_planb_flow *f)
+compile_set(const struct nlattr *a, bool masked, struct dp_planb_flow *f)
 {
     const struct nlattr *field = nl_attr_get(a);
 
     if (nl_attr_type(field) == OVS_KEY_ATTR_ETHERNET) {
+        static const struct ovs_key_ethernet exact = {
+            .eth_src = ETH_ADDR_C(ff,ff,ff,ff,ff,ff),
+            .eth_dst = ETH_ADDR_C(ff,ff,ff,ff,ff,ff),
+        };
         const struct ovs_key_ethernet *key = nl_attr_get(field);
-        const struct ovs_key_ethernet *mask = key + 1;
+        const struct ovs_key_ethernet *mask = masked ? key + 1 : &exact;
 
         compile_bytes(f, offsetof(struct eth_header, eth_src),
                       &key->eth_src, &mask->eth_src, ETH_ADDR_LEN);
         compile_bytes(f, offsetof(struct eth_header, eth_dst),
                       &key->eth_dst, &mask->eth_dst, ETH_ADDR_LEN);
         return true;
-    } else if (nl_attr_type(field) == OVS_KEY_ATTR_IPV6) {
+    } else if (masked && nl_attr_type(field) == OVS_KEY_ATTR_IPV6) {
         const struct ovs_key_ipv6 *key = nl_attr_get(field);
         const struct ovs_key_ipv6 *mask = key + 1;
         ovs_be32 word, word_mask;
@@ -310,8 +311,10 @@ compile_actions(const struct dp_netdev_flow *flow, struct dp_planb_flow *f)
             f->count_route = true;
             break;
 
+        case OVS_ACTION_ATTR_SET:
         case OVS_ACTION_ATTR_SET_MASKED:
-            if (!compile_set(a, f)) {
+            if (!compile_set(a, nl_attr_type(a) == OVS_ACTION_ATTR_SET_MASKED,
+                             f)) {
                 return false;
             }
             break;
@@ -338,12 +341,7 @@ compile_actions(const struct dp_netdev_flow *flow, struct dp_planb_flow *f)
 struct dp_planb_flows *
 dp_planb_flows_create(void)
 {
-    struct dp_planb_flows *flows = dp_planb_alloc(sizeof *flows);
-
-    if (flows) {
-        atomic_init(&flows->seq, 0);
-    }
-    return flows;
+    return dp_planb_alloc(sizeof(struct dp_planb_flows));
 }
 
 void
@@ -370,23 +368,22 @@ void
 dp_planb_flow_changed(struct dp_planb_pmd *pmd,
                       const struct dp_netdev_flow *flow)
 {
-    struct dp_planb_flows *flows = get_flows(pmd);
-
-    if (flows && flow->flow.planb) {
+    if (flow->flow.planb) {
         uint64_t seq;
 
-        atomic_read_relaxed(&flows->seq, &seq);
-        atomic_store_explicit(&flows->seq, seq + 1, memory_order_release);
+        atomic_read_relaxed(&pmd->flows_seq, &seq);
+        atomic_store_explicit(&pmd->flows_seq, seq + 1, memory_order_release);
     }
 }
 
-/* Empties 'flows' if any flow may have gone away since the last time. */
+/* Empties 'flows', of 'pmd', if any flow may have gone away since the last
+ * time. */
 static inline void
-flows_revalidate(struct dp_planb_flows *flows)
+flows_revalidate(struct dp_planb_pmd *pmd, struct dp_planb_flows *flows)
 {
     uint64_t seq;
 
-    atomic_read_explicit(&flows->seq, &seq, memory_order_acquire);
+    atomic_read_explicit(&pmd->flows_seq, &seq, memory_order_acquire);
     if (OVS_UNLIKELY(seq != flows->seen_seq)) {
         flows->seen_seq = seq;
         memset(flows->tags, 0, sizeof flows->tags);
@@ -400,41 +397,49 @@ dp_planb_learn__(struct dp_planb_pmd *pmd, struct dp_netdev_flow *flow,
 {
     struct dp_planb_flows *flows = get_flows(pmd);
     const uint8_t *headers = dp_planb_get_headers(packet);
+    odp_port_t in_port = flow->flow.in_port.odp_port;
     size_t set, way, free_way = N_WAYS;
-    struct dp_planb_flow *f;
+    struct dp_planb_flow f;
     uint64_t tag;
 
     if (!flows || !headers || flow->flow.planb != packet->md.planb
-        || flow->flow.recirc_id) {
+        || flow->flow.recirc_id || odp_to_u32(in_port) > TAG_MAX_PORT) {
         return;
     }
-    tag = make_tag(flow->flow.planb, flow->flow.in_port.odp_port,
+    tag = make_tag(flow->flow.planb, in_port,
                    headers[DP_PLANB_IP6_OFS(ip6_hlim)]);
     set = tag_to_set(tag);
     for (way = 0; way < N_WAYS; way++) {
         if (!flows->tags[set][way]) {
             free_way = MIN(free_way, way);
-        } else if (flows->tags[set][way] == tag
+        } else if ((flows->tags[set][way] & ~TAG_NOT_COMPILED) == tag
                    && flows->flows[set][way].flow == flow) {
             return;
         }
     }
-    if (free_way == N_WAYS) {
+    if (free_way == N_WAYS && ++flows->n_conflicts % 64) {
         /* Compiling flows that take turns in the cache would take longer than
          * it saves. */
-        if (++flows->n_conflicts % 64) {
+        return;
+    }
+
+    memset(&f, 0, sizeof f);
+    f.flow = flow;
+    if (!compile_match(flow, &f) || !compile_actions(flow, &f)) {
+        tag |= TAG_NOT_COMPILED;
+    }
+    if (free_way == N_WAYS) {
+        if (tag & TAG_NOT_COMPILED) {
             return;
         }
         free_way = flows->n_conflicts / 64 % N_WAYS;
+        for (way = 0; way < N_WAYS; way++) {
+            if (flows->tags[set][way] & TAG_NOT_COMPILED) {
+                free_way = way;
+            }
+        }
     }
-
-    f = &flows->flows[set][free_way];
-    memset(f, 0, sizeof *f);
-    f->flow = flow;
-    if (!compile_match(flow, f) || !compile_actions(flow, f)) {
-        f->match[0].mask = 0;
-        f->match[0].value = 1;
-    }
+    flows->flows[set][free_way] = f;
     flows->tags[set][free_way] = tag;
 }
 
@@ -538,7 +543,7 @@ dp_planb_forward(struct dp_netdev_pmd_thread *pmd,
 {
     const size_t cnt = dp_packet_batch_size(batch);
     struct dp_planb_flows *flows = get_flows(pmd->planb);
-    struct dp_planb_flow *used[NETDEV_MAX_BURST];
+    struct dp_planb_flow *used[NETDEV_MAX_BURST + 1];
     struct output outputs[NETDEV_MAX_BURST];
     struct {
         uint32_t route;
@@ -549,10 +554,11 @@ dp_planb_forward(struct dp_netdev_pmd_thread *pmd,
     int i;
 
     /* Packets from hardware that knows flows need to be looked at first. */
-    if (!flows || netdev_is_flow_api_enabled()) {
+    if (!flows || netdev_is_flow_api_enabled()
+        || odp_to_u32(in_port) > TAG_MAX_PORT) {
         return;
     }
-    flows_revalidate(flows);
+    flows_revalidate(pmd->planb, flows);
 
     DP_PACKET_BATCH_REFILL_FOR_EACH (i, cnt, packet, batch) {
         const uint32_t size = dp_packet_size(packet);
@@ -568,9 +574,8 @@ dp_planb_forward(struct dp_netdev_pmd_thread *pmd,
             continue;
         }
 
-        if (!f->n_packets++) {
-            used[n_used++] = f;
-        }
+        used[n_used] = f;       /* No branch, for it would be a random one. */
+        n_used += !f->n_packets++;
         f->n_bytes += size;
         f->tcp_flags |= get_tcp_flags(headers);
         counts[n_counts].route = results[i].route;

@@ -51,6 +51,11 @@
  * every packet that is not in the cache, takes the ordinary path, to the same
  * result.
  *
+ * Packets that the cache forwards leave before the others of their batch.  A
+ * packet that cannot be in the cache, like a fragment, may so be overtaken by
+ * one that came after it, as it may be by one that found its flow in the exact
+ * match cache while it did not.
+ *
  * Packets that the cache forwards are counted for their flow and their route
  * and, in the thread's statistics, as simple match hits.
  *

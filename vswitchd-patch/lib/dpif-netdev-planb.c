@@ -291,9 +291,12 @@ dp_planb_lookup__(struct dp_planb_pmd *pmd, struct dp_packet_batch *batch,
         return false;
     }
 
-    /* The packets have just been received, and are needed all at once. */
+    /* The packets have just been received, and are needed all at once.  Their
+     * metadata has until the search is done. */
     DP_PACKET_BATCH_FOR_EACH (i, packet, batch) {
         OVS_PREFETCH(dp_packet_data(packet));
+        OVS_PREFETCH_WRITE(packet->md.cacheline0);
+        OVS_PREFETCH_WRITE(packet->md.cacheline2);
     }
     lookup_packets(pmd,
                    ovsrcu_get(struct dp_planb_table *, &binding->table),
@@ -582,6 +585,7 @@ dp_planb_pmd_create(struct dp_planb *planb, unsigned int core_id, int numa_id)
     pmd->core_id = core_id;
     pmd->numa_id = numa_id;
     cmap_init(&pmd->tables);
+    atomic_init(&pmd->flows_seq, 0);
 
     ovs_mutex_lock(&planb->mutex);
     for (size_t i = 0; i < DP_PLANB_MAX_CHUNKS; i++) {

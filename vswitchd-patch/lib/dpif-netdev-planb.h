@@ -163,6 +163,8 @@ struct dp_planb_pmd {
     int numa_id;
     struct cmap tables;         /* Contains "struct dp_planb_pmd_table"s. */
     ATOMIC(struct dp_planb_flows *) flows; /* Null before the first table. */
+    atomic_uint64_t flows_seq;  /* Changes when a flow of a class or its
+                                 * actions go away. */
     ATOMIC(struct dp_planb_pmd_routes *) routes[DP_PLANB_MAX_CHUNKS];
 };
 
